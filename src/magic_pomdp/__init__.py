@@ -1,0 +1,59 @@
+"""Real-time planning under uncertainty: write a POMDP in plain Python, plan in it at native speed.
+
+    import magic_pomdp as mp
+
+    task = mp.make_task("light-dark")
+    planner = mp.MacroDespot(task, budget=mp.Budget(seconds=0.1))
+    print(mp.run_episode(task, planner, seed=1))
+
+Names load on first use, so importing the package is quick and pulls in neither numba nor anything larger.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_PLACES = {
+    "Task": "core.task",
+    "RUNNING": "core.task",
+    "SUCCESS": "core.task",
+    "FAILURE": "core.task",
+    "Belief": "core.belief",
+    "MacroActions": "core.macro_actions",
+    "make_task": "core.registry",
+    "integer": "core.randomness",
+    "normal": "core.randomness",
+    "uniform": "core.randomness",
+    "Budget": "planners.plan",
+    "Plan": "planners.plan",
+    "MacroDespot": "planners.macro_despot",
+    "DespotSettings": "planners.macro_despot",
+}
+"""Where each public name is defined."""
+
+__all__ = ["__version__", *_PLACES]
+
+if TYPE_CHECKING:
+    from magic_pomdp.core.belief import Belief as Belief
+    from magic_pomdp.core.macro_actions import MacroActions as MacroActions
+    from magic_pomdp.core.randomness import integer as integer
+    from magic_pomdp.core.randomness import normal as normal
+    from magic_pomdp.core.randomness import uniform as uniform
+    from magic_pomdp.core.registry import make_task as make_task
+    from magic_pomdp.core.task import FAILURE as FAILURE
+    from magic_pomdp.core.task import RUNNING as RUNNING
+    from magic_pomdp.core.task import SUCCESS as SUCCESS
+    from magic_pomdp.core.task import Task as Task
+    from magic_pomdp.planners.macro_despot import DespotSettings as DespotSettings
+    from magic_pomdp.planners.macro_despot import MacroDespot as MacroDespot
+    from magic_pomdp.planners.plan import Budget as Budget
+    from magic_pomdp.planners.plan import Plan as Plan
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'magic_pomdp' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"magic_pomdp.{_PLACES[name]}"), name)
+    globals()[name] = value
+    return value

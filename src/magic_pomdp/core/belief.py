@@ -1,0 +1,198 @@
+"""The robot's belief: a particle filter with low-variance resampling, and a way back when it has lost track."""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from magic_pomdp.core.randomness import seek, stream_key, uniform
+from magic_pomdp.core.task import RUNNING, Task
+from magic_pomdp.core.views import borrow
+
+compiled = njit(cache=True, error_model="numpy")
+
+RECOVERY_ATTEMPTS = 5
+"""Fresh sets of particles tried before an observation that nothing explains is ignored."""
+
+EXPLAINED, AS_PREDICTED, UNEXPLAINED = 0, 1, 2
+
+
+class Belief:
+    """Equally weighted particles over states, updated with each primitive action and its observation.
+
+    When no particle explains an observation, the filter draws fresh particles from the task's initial belief and runs
+    them through everything done and seen so far, up to RECOVERY_ATTEMPTS times (`recoveries` counts these rescues).
+    If that fails too, it moves the old particles by the action and ignores the observation (`ignored` counts these).
+    """
+
+    def __init__(self, task: Task, context: np.ndarray, particles: np.ndarray, seed: int = 0) -> None:
+        self.task = task
+        self.context = check_vector(context, task.context_size, "context")
+        self.particles = check_particles(task, particles).copy()
+        self.recoveries = 0
+        self.ignored = 0
+        self._from_prior = False
+        self._spare = np.empty_like(self.particles)
+        self._weights = np.empty(len(self.particles))
+        self._running = np.empty(len(self.particles), np.bool_)
+        self._observation = np.empty(task.observation_size)
+        self._random = np.empty(1, np.uint64)
+        self._seed = seed
+        self._past: list[tuple[np.ndarray, np.ndarray]] = []
+
+    @classmethod
+    def initial(cls, task: Task, context: np.ndarray, count: int | None = None, seed: int = 0) -> "Belief":
+        """The task's own initial belief, `count` particles (default: the task's number)."""
+        count = task.particles if count is None else count
+        if count < 1:
+            raise ValueError(f"A belief needs at least one particle, not {count}.")
+        belief = cls(task, context, np.zeros((count, task.state_size)), seed)
+        belief._from_prior = True
+        belief._draw_prior(0)
+        check_particles(task, belief.particles)
+        return belief
+
+    def update(self, action: np.ndarray, observation: np.ndarray) -> None:
+        """Move the belief by a primitive action and condition it on what was observed."""
+        action = check_vector(action, self.task.action_size, "action").copy()
+        observation = check_vector(observation, self.task.observation_size, "observation").copy()
+        self._past.append((action, observation))
+        if self._condition(action, observation, 0, len(self._past)):
+            return
+        predicted = self._spare[self._running]
+        if self._from_prior and self._replay():
+            self.recoveries += 1
+            return
+        self.ignored += 1
+        if len(predicted) > 0:
+            self.particles[:] = np.resize(predicted, self.particles.shape)
+
+    def error(self, state: np.ndarray, sample: int = 100) -> float:
+        """Mean distance of evenly picked particles to a state."""
+        picked = self.particles[:: max(1, len(self.particles) // sample)]
+        return float(_mean_distance(self.task, picked.copy(), state))
+
+    def _draw_prior(self, attempt: int) -> None:
+        _draw_states(self.task, self.context, self.particles, stream_key(self._seed, 0, attempt), self._random)
+
+    def _condition(self, action: np.ndarray, observation: np.ndarray, attempt: int, time: int) -> bool:
+        key = stream_key(self._seed, time, attempt)
+        result = _condition(
+            self.task,
+            self.context,
+            self.particles,
+            self._spare,
+            self._weights,
+            self._running,
+            action,
+            observation,
+            self._observation,
+            key,
+            self._random,
+        )
+        if result == AS_PREDICTED:
+            self.particles, self._spare = self._spare, self.particles
+        return result != UNEXPLAINED
+
+    def _replay(self) -> bool:
+        """Run fresh particles through the past; False, with the old particles kept, if none survives."""
+        kept = self.particles.copy()
+        for attempt in range(1, RECOVERY_ATTEMPTS + 1):
+            self._draw_prior(attempt)
+            if all(self._condition(*past, attempt, time) for time, past in enumerate(self._past, start=1)):
+                return True
+        self.particles[:] = kept
+        return False
+
+
+def check_vector(values: np.ndarray, size: int, what: str) -> np.ndarray:
+    """`values` as float64 of shape (size,), or a ValueError that says what is wrong."""
+    vector = np.ascontiguousarray(values, dtype=np.float64)
+    if vector.shape != (size,):
+        raise ValueError(f"The {what} must have shape ({size},), but has shape {vector.shape}.")
+    if not np.isfinite(vector).all():
+        raise ValueError(f"The {what} contains NaN or infinity: {vector.tolist()}.")
+    return vector
+
+
+def check_particles(task: Task, particles: np.ndarray) -> np.ndarray:
+    """`particles` as float64 of shape (n, state_size), or a ValueError that says what is wrong."""
+    particles = np.ascontiguousarray(particles, dtype=np.float64)
+    if particles.ndim != 2 or particles.shape[1] != task.state_size:
+        raise ValueError(
+            f"A belief of {task.name} is an array (particles, {task.state_size}), but this one has shape "
+            f"{particles.shape}."
+        )
+    if len(particles) == 0:
+        raise ValueError("The belief has no particles: give at least one.")
+    bad = ~np.isfinite(particles).all(axis=1)
+    if bad.any():
+        raise ValueError(f"The belief contains NaN or infinity in {bad.sum()} of its {len(particles)} particles.")
+    return particles
+
+
+@compiled
+def _draw_states(task, context, particles, key, random):
+    context, particles, random = borrow(context), borrow(particles), borrow(random)
+    for i in range(len(particles)):
+        seek(random, key, i)
+        task.draw_state(context, random, particles[i])
+
+
+@compiled
+def _mean_distance(task, particles, state):
+    particles, state = borrow(particles), borrow(state)
+    total = 0.0
+    for i in range(len(particles)):
+        total += task.state_distance(state, particles[i])
+    return total / len(particles)
+
+
+@compiled
+def _condition(task, context, particles, moved, weights, running, action, observation, imagined, key, random):
+    """Move the particles into `moved`, weigh them by the observation, and resample them back into `particles`."""
+    context, particles, moved = borrow(context), borrow(particles), borrow(moved)
+    weights, running = borrow(weights), borrow(running)
+    action, observation, imagined, random = borrow(action), borrow(observation), borrow(imagined), borrow(random)
+    count = len(particles)
+    largest, smallest = -math.inf, math.inf
+    for i in range(count):
+        state = moved[i]
+        for j in range(len(state)):
+            state[j] = particles[i, j]
+        seek(random, key, i)
+        _, outcome = task.step(context, state, action, random, imagined)
+        weight = -math.inf
+        running[i] = outcome == RUNNING
+        if running[i]:
+            weight = task.log_likelihood(context, state, action, observation)
+            if not weight < math.inf:  # NaN or +∞ say nothing about this particle
+                weight = -math.inf
+        weights[i] = weight
+        largest, smallest = max(largest, weight), min(smallest, weight)
+    if largest == -math.inf:
+        return UNEXPLAINED
+    if largest == smallest:
+        return AS_PREDICTED  # low-variance resampling of equal weights takes every particle once
+    total, last = 0.0, 0
+    for i in range(count):
+        weights[i] = math.exp(weights[i] - largest)
+        total += weights[i]
+        if weights[i] > 0.0:
+            last = i
+    seek(random, key, count)
+    _resample(moved, weights, last, total / count, uniform(random), particles)
+    return EXPLAINED
+
+
+@compiled
+def _resample(source, weights, last, spacing, offset, target):
+    """Low-variance resampling: evenly spaced pointers, one random offset, into the cumulated weights."""
+    chosen, cumulated = 0, weights[0]
+    for i in range(len(target)):
+        pointer = (i + offset) * spacing
+        while cumulated <= pointer and chosen < last:
+            chosen += 1
+            cumulated += weights[chosen]
+        for j in range(len(target[i])):
+            target[i, j] = source[chosen, j]

@@ -1,0 +1,59 @@
+"""A set of macro-actions: what a planner chooses among."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class MacroActions:
+    """Open-loop sequences of primitive actions, each of its own length."""
+
+    actions: np.ndarray
+    """float64 (count, longest, action_size); entries beyond a macro-action's length are unused."""
+    lengths: np.ndarray
+    """int64 (count,), each between 1 and `longest`."""
+
+    def __post_init__(self) -> None:
+        actions = np.ascontiguousarray(self.actions, dtype=np.float64)
+        lengths = np.ascontiguousarray(self.lengths, dtype=np.int64)
+        object.__setattr__(self, "actions", actions)
+        object.__setattr__(self, "lengths", lengths)
+        if actions.ndim != 3:
+            raise ValueError(
+                f"A macro-action set is an array (count, length, action_size), but this one has shape {actions.shape}."
+            )
+        if actions.shape[0] == 0:
+            raise ValueError("The macro-action set is empty: give at least one macro-action.")
+        if lengths.shape != (actions.shape[0],):
+            raise ValueError(
+                f"{actions.shape[0]} macro-actions need as many lengths, but `lengths` has shape {lengths.shape}."
+            )
+        if lengths.min() < 1 or lengths.max() > actions.shape[1]:
+            raise ValueError(
+                f"Every macro-action's length must be between 1 and {actions.shape[1]}, "
+                f"but the lengths are {lengths.tolist()}."
+            )
+        used = np.arange(actions.shape[1]) < lengths[:, None]
+        if not np.isfinite(actions[used]).all():
+            raise ValueError("The macro-action set contains NaN or infinity: every primitive action must be finite.")
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @staticmethod
+    def repeat(actions: np.ndarray, length: int) -> "MacroActions":
+        """One macro-action for every primitive action: the action, `length` times; actions (count, action_size)."""
+        if length < 1:
+            raise ValueError(f"A macro-action has at least length 1, not {length}.")
+        actions = np.asarray(actions, dtype=np.float64)
+        return MacroActions(np.repeat(actions[:, None, :], length, axis=1), np.full(len(actions), length))
+
+    def add(self, sequence: np.ndarray) -> "MacroActions":
+        """This set and one more macro-action, of any length; sequence (length, action_size)."""
+        sequence = np.atleast_2d(np.asarray(sequence, dtype=np.float64))
+        longest = max(self.actions.shape[1], len(sequence))
+        actions = np.zeros((len(self) + 1, longest, self.actions.shape[2]))
+        actions[:-1, : self.actions.shape[1]] = self.actions
+        actions[-1, : len(sequence)] = sequence
+        return MacroActions(actions, np.append(self.lengths, len(sequence)))

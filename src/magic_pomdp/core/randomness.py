@@ -1,0 +1,115 @@
+"""Counter-based random streams.
+
+A stream is one 64-bit counter in an array of shape (1,). Each draw advances the counter by a fixed odd number and
+scrambles it (SplitMix64), so a stream is a pure function of where its counter starts: there is no global generator,
+and the same key gives the same numbers in every process, compiled or not.
+
+    random = new_stream(seed, episode)      # in Python
+    x = uniform(random); y = normal(random) # in a task, compiled or not
+"""
+
+import math
+
+import numpy as np
+from numba import config, njit
+
+U64 = np.uint64
+GOLDEN = U64(0x9E3779B97F4A7C15)
+TIME_STRIDE = U64(0xD1342543DE82EF95)
+"""Distance between the streams of two successive time steps; unrelated to GOLDEN, so they do not overlap."""
+
+if config.DISABLE_JIT:
+    np.seterr(over="ignore")  # 64-bit hashing wraps on purpose: numpy warns of it, compiled code does not
+
+
+@njit(cache=True)
+def mix(z):
+    """Scramble 64 bits: every input bit changes every output bit with probability one half."""
+    z = (z ^ (z >> U64(30))) * U64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> U64(27))) * U64(0x94D049BB133111EB)
+    return z ^ (z >> U64(31))
+
+
+@njit(cache=True)
+def derive(key, number):
+    """The key of the `number`-th child of `key`."""
+    return mix(mix(key) + (U64(number) + U64(1)) * GOLDEN)
+
+
+@njit(cache=True)
+def next_bits(random):
+    """64 random bits."""
+    random[0] += GOLDEN
+    return mix(random[0])
+
+
+@njit(cache=True)
+def uniform(random):
+    """A number in [0, 1)."""
+    return (next_bits(random) >> U64(11)) * (1.0 / 9007199254740992.0)
+
+
+@njit(cache=True)
+def integer(random, count):
+    """A whole number in 0 … count − 1."""
+    return int(uniform(random) * count)
+
+
+def _ziggurat_tables():
+    """Edges x_i, heights exp(−x_i²/2) and ratios x_{i+1}/x_i of 256 layers of equal area (Marsaglia & Tsang)."""
+    tail, area = 3.6541528853610088, 0.00492867323399
+    edges = np.zeros(257)
+    edges[0] = area / math.exp(-0.5 * tail * tail)
+    edges[1] = tail
+    for i in range(2, 256):
+        edges[i] = math.sqrt(-2.0 * math.log(area / edges[i - 1] + math.exp(-0.5 * edges[i - 1] ** 2)))
+    return edges, np.exp(-0.5 * edges**2), edges[1:] / edges[:-1]
+
+
+_EDGES, _HEIGHTS, _RATIOS = _ziggurat_tables()
+_TAIL = 3.6541528853610088
+
+
+@njit(cache=True)
+def normal(random):
+    """A number from the standard normal distribution (ziggurat: one multiplication in 99 of 100 draws)."""
+    while True:
+        bits = next_bits(random)
+        layer = bits & U64(255)
+        side = (bits >> U64(11)) * (2.0 / 9007199254740992.0) - 1.0
+        x = side * _EDGES[layer]
+        if abs(side) < _RATIOS[layer]:
+            return x
+        if layer == U64(0):
+            return _normal_tail(random, side)
+        low, high = _HEIGHTS[layer], _HEIGHTS[layer + U64(1)]
+        if low + uniform(random) * (high - low) < math.exp(-0.5 * x * x):
+            return x
+
+
+@njit(cache=True)
+def _normal_tail(random, side):
+    """A draw from beyond the outermost layer, on the side of the given sign."""
+    while True:
+        beyond = -math.log(1.0 - uniform(random)) / _TAIL
+        if -2.0 * math.log(1.0 - uniform(random)) > beyond * beyond:
+            return _TAIL + beyond if side > 0.0 else -_TAIL - beyond
+
+
+@njit(cache=True)
+def seek(random, key, time):
+    """Put the stream at the numbers that belong to `key` at time step `time`."""
+    random[0] = key + U64(time) * TIME_STRIDE
+
+
+def stream_key(seed: int | np.uint64, *path: int) -> np.uint64:
+    """The key that belongs to a seed and a path of numbers below it (episode, purpose, plan…)."""
+    key = U64(int(seed) & 0xFFFFFFFFFFFFFFFF)
+    for number in path:
+        key = U64(derive(key, number))  # compiled code hands 64 bits back as a Python integer
+    return U64(mix(key))
+
+
+def new_stream(seed: int | np.uint64, *path: int) -> np.ndarray:
+    """A stream of its own for a seed and a path of numbers; shape (1,)."""
+    return np.array([stream_key(seed, *path)], dtype=np.uint64)

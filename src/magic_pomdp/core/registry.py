@@ -1,0 +1,92 @@
+"""Tasks by name: the ones that ship, and a user's own as `module:Class` or `file.py:Class`."""
+
+import dataclasses
+import difflib
+import importlib
+import importlib.util
+import sys
+import typing
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from magic_pomdp.core.task import Task
+
+SHIPPED = {
+    "light-dark": "magic_pomdp.tasks.light_dark:LightDark",
+    "tiger": "magic_pomdp.tasks.tiger:Tiger",
+}
+"""The tasks that come with the package, by the name the command line knows them by."""
+
+
+def make_task(name: str, **parameters: Any) -> Task:
+    """The task of a name (`light-dark`) or a place (`my_module:MyTask`, `my_file.py:MyTask`), with some parameters
+    set; text such as "0.2" is turned into the parameter's own kind."""
+    task_class = find_task(name)
+    known = typing.get_type_hints(task_class)
+    names = [field.name for field in dataclasses.fields(task_class) if field.init]  # type: ignore[arg-type]
+    for parameter, value in parameters.items():
+        if parameter not in names:
+            raise ValueError(
+                f"{task_class.__name__} has no parameter {parameter!r}{nearest(parameter, names)} "
+                f"(it has: {', '.join(names)})."
+            )
+        if isinstance(value, str):
+            parameters[parameter] = _convert(parameter, value, known[parameter])
+    return task_class(**parameters)
+
+
+def find_task(name: str) -> type[Task]:
+    """The class that a task's name or place stands for."""
+    place = SHIPPED.get(name, name)
+    if ":" not in place:
+        raise ValueError(
+            f"There is no task {name!r}{nearest(name, SHIPPED)}; a task of your own is written my_module:MyTask "
+            f"or my_file.py:MyTask."
+        )
+    module_name, _, class_name = place.rpartition(":")
+    module = _import_file(Path(module_name)) if module_name.endswith(".py") else _import_module(module_name)
+    found = getattr(module, class_name, None)
+    if found is None:
+        classes = [key for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, Task)]
+        raise ValueError(f"{module_name} has no class {class_name!r}{nearest(class_name, classes)}.")
+    if not (isinstance(found, type) and issubclass(found, Task)):
+        raise ValueError(f"{place} is not a task: it must be a class derived from magic_pomdp.Task.")
+    return found
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """`: did you mean 'tiger'?` for a word close to a known one, else nothing."""
+    close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)
+    return f": did you mean {close[0]!r}?" if close else ""
+
+
+def _import_module(name: str):
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # a user's module lies in the folder the command is run from
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not name.startswith(error.name):
+            raise
+        raise ValueError(f"There is no module {name!r} in this folder or on Python's path.") from None
+
+
+def _import_file(path: Path):
+    path = path.resolve()
+    if not path.is_file():
+        raise ValueError(f"There is no file {path}.")
+    sys.path.insert(0, str(path.parent))  # so that it can import its neighbours, and workers can import it
+    try:
+        return importlib.import_module(path.stem)
+    finally:
+        sys.path.remove(str(path.parent))
+
+
+def _convert(name: str, text: str, kind: type) -> Any:
+    try:
+        if kind is bool:
+            return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+        return kind(text)
+    except (KeyError, ValueError, TypeError):
+        raise ValueError(f"The parameter {name} must be of kind {kind.__name__}, not {text!r}.") from None

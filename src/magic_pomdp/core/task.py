@@ -1,0 +1,126 @@
+"""What a POMDP is: a class with a few plain functions over arrays of float64.
+
+A user derives from `Task`. Annotated attributes become its parameters (the class is turned into a frozen dataclass),
+so `MyTask(noise=0.2)` works without editing the file and, since parameters are run-time values, without compiling
+again. The methods are ordinary Python; planners compile them together with their own kernels (see `compiling.py`).
+
+Every array an argument holds is a view that the caller owns. `step` and the `draw_*` functions write into it; the
+others only read. A random stream is passed wherever chance is needed (`randomness.py`); there is no other source.
+"""
+
+import dataclasses
+from typing import Any, ClassVar, dataclass_transform
+
+import numpy as np
+
+from magic_pomdp.core import compiling
+from magic_pomdp.core.macro_actions import MacroActions
+
+RUNNING = 0
+"""The episode goes on."""
+SUCCESS = 1
+"""The episode has ended well."""
+FAILURE = 2
+"""The episode has ended badly."""
+
+OUTCOMES = ("unfinished", "success", "failure")
+"""How an episode's record names the three outcomes above."""
+
+
+@dataclass_transform(frozen_default=True)
+class Task:
+    """A partially observable task. Derive from it; see the tutorial in docs/your-own-task.md.
+
+    Functions to write, compiled with the planner (numba; `self` gives parameters, class constants and other methods):
+
+    ======================================================================  =========================================
+    draw_context(self, random, context)                                     fill what is known and fixed for an episode
+    draw_state(self, context, random, state)                                fill a state from the initial belief
+    step(self, context, state, action, random, observation) -> r, outcome   move `state` in place, fill `observation`
+    log_likelihood(self, context, state, action, observation) -> float      ln p(observation | state after the action)
+    observation_key(self, observation) -> int                               equal keys share a branch of the search
+    upper_bound(self, context, state) -> float                              discounted return no policy can exceed
+    ======================================================================  =========================================
+
+    Written in ordinary Python, never compiled: `actions` (and, if wanted, `macro_actions`) and `draw`.
+    A terminal state absorbs: `step` leaves it unchanged, earns 0 and reports the same outcome again.
+    """
+
+    name: ClassVar[str] = ""
+    """What the command line calls the task."""
+    state_size: ClassVar[int]
+    """Numbers in a state."""
+    action_size: ClassVar[int]
+    """Numbers in a primitive action."""
+    observation_size: ClassVar[int]
+    """Numbers in an observation."""
+    context_size: ClassVar[int] = 0
+    """Numbers in the context: what is known, and fixed, during one episode."""
+
+    discount: float = 0.98
+    """γ, the weight of the next step's reward against this one's."""
+    max_steps: int = 100
+    """An episode that is still running after so many primitive steps is stopped."""
+
+    scenarios: ClassVar[int] = 50
+    """K, how many sampled futures a search shares among all its nodes."""
+    particles: ClassVar[int] = 10_000
+    """Particles in the robot's belief."""
+    search_depth: ClassVar[int] = 60
+    """Primitive steps that a search looks ahead at most."""
+    macro_length: ClassVar[int] = 1
+    """Length of the macro-actions when nobody says otherwise."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        dataclasses.dataclass(frozen=True)(cls)
+        compiling.declare(cls)
+
+    @property
+    def _numba_type_(self) -> "compiling.TaskType":
+        return compiling.task_type(self)
+
+    # ------------------------------------------------------------------------------------- compiled, with defaults
+
+    def draw_context(self, random, context):
+        """Fill the context of a new episode. A task with nothing to know leaves this out."""
+
+    def particle_features(self, context, state, features):
+        """Fill what the networks see of one particle; shape (particle_features_size,). Default: the state."""
+        for i in range(len(features)):
+            features[i] = state[i]
+
+    def context_features(self, context, features):
+        """Fill what the networks see of the context; shape (context_features_size,). Default: the context."""
+        for i in range(len(features)):
+            features[i] = context[i]
+
+    def state_distance(self, state, other):
+        """How far apart two states are, for the belief error in an episode's record. Default: Euclidean."""
+        total = 0.0
+        for i in range(len(state)):
+            total += (state[i] - other[i]) ** 2
+        return total**0.5
+
+    # ------------------------------------------------------------------------------------------------ plain Python
+
+    @property
+    def particle_features_size(self) -> int:
+        """Numbers that `particle_features` fills."""
+        return self.state_size
+
+    @property
+    def context_features_size(self) -> int:
+        """Numbers that `context_features` fills."""
+        return self.context_size
+
+    def actions(self) -> np.ndarray:
+        """The primitive actions to choose among without learning; shape (count, action_size)."""
+        raise NotImplementedError(f"{type(self).__name__}.actions is missing: return an array (count, action_size).")
+
+    def macro_actions(self, length: int) -> MacroActions:
+        """The handcrafted macro-actions of a length. Default: every primitive action, repeated."""
+        return MacroActions.repeat(self.actions(), length)
+
+    def draw(self, axes, context, state, particles) -> None:
+        """Draw one frame (true state and belief, shape (n, state_size)) with matplotlib's `axes`."""

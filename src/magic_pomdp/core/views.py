@@ -1,0 +1,188 @@
+"""Arrays without reference counts, for compiled code.
+
+A numba array counts its references atomically whenever a row of it is taken; in a loop that steps a state in a few
+nanoseconds this costs more than the step. A *view* is the bare pointer and shape. Kernels `borrow` their arrays on
+entry (the caller keeps them alive) and hand views to the task's functions, where `state[i]`, `state[a:b]`, `len(state)`
+and assignment to an element work as they do with arrays. With the JIT off, `borrow` gives the arrays themselves.
+"""
+
+import operator
+
+from numba import types
+from numba.core import cgutils
+from numba.extending import (
+    intrinsic,
+    models,
+    overload,
+    register_model,
+)
+
+
+class ViewType(types.Type):
+    """A C-contiguous array of `ndim` dimensions that somebody else keeps alive."""
+
+    def __init__(self, dtype: types.Type, ndim: int) -> None:
+        self.dtype, self.ndim = dtype, ndim
+        super().__init__(name=f"View({dtype}, {ndim})")
+
+
+@register_model(ViewType)
+class _ViewModel(models.StructModel):
+    def __init__(self, manager, view: ViewType) -> None:
+        members = [("data", types.CPointer(view.dtype)), ("shape", types.UniTuple(types.intp, view.ndim))]
+        super().__init__(manager, view, members)
+
+
+def borrow(value):
+    """A view of an array, or a tuple of views of a tuple of arrays; anything else comes back unchanged."""
+    return value
+
+
+@overload(borrow)
+def _borrow(value):
+    if isinstance(value, types.Array) and value.layout != "C":
+        raise TypeError("Only C-contiguous arrays can be borrowed: use np.ascontiguousarray first.")
+    return lambda value: _as_view(value)
+
+
+def _view_type(source: types.Type) -> types.Type:
+    if isinstance(source, types.Array):
+        return ViewType(source.dtype, source.ndim)
+    if isinstance(source, types.NamedTuple):
+        return types.NamedTuple([_view_type(member) for member in source.types], source.instance_class)
+    return source
+
+
+def _lower_view(context, builder, source: types.Type, value):
+    if isinstance(source, types.Array):
+        array = context.make_array(source)(context, builder, value)
+        view = cgutils.create_struct_proxy(_view_type(source))(context, builder)
+        view.data, view.shape = array.data, array.shape
+        return view._getvalue()
+    if isinstance(source, types.NamedTuple):
+        members = cgutils.unpack_tuple(builder, value)
+        views = [_lower_view(context, builder, *member) for member in zip(source.types, members, strict=True)]
+        return context.make_tuple(builder, _view_type(source), views)
+    return value
+
+
+@intrinsic
+def _as_view(typingctx, value):
+    def codegen(context, builder, signature, arguments):
+        return _lower_view(context, builder, signature.args[0], arguments[0])
+
+    return _view_type(value)(value), codegen
+
+
+def _pointer(context, builder, view_type: ViewType, view, indices):
+    """Where the element, or the row, at some leading indices begins."""
+    shape = cgutils.unpack_tuple(builder, view.shape)
+    zero = context.get_constant(types.intp, 0)
+    indices = list(indices) + [zero] * (view_type.ndim - len(indices))
+    return cgutils.get_item_pointer2(context, builder, view.data, shape, None, "C", indices)
+
+
+def _unpack_indices(context, builder, index_type, index):
+    if isinstance(index_type, types.BaseTuple):
+        members = zip(index_type.types, cgutils.unpack_tuple(builder, index), strict=True)
+    else:
+        members = [(index_type, index)]
+    return [context.cast(builder, value, kind, types.intp) for kind, value in members]
+
+
+def _index_count(index: types.Type) -> int:
+    return len(index) if isinstance(index, types.BaseTuple) else 1
+
+
+@intrinsic
+def _load(typingctx, view, index):
+    rest = view.ndim - _index_count(index)
+    result = view.dtype if rest == 0 else ViewType(view.dtype, rest)
+
+    def codegen(context, builder, signature, arguments):
+        source = cgutils.create_struct_proxy(view)(context, builder, value=arguments[0])
+        indices = _unpack_indices(context, builder, signature.args[1], arguments[1])
+        pointer = _pointer(context, builder, view, source, indices)
+        if rest == 0:
+            return context.unpack_value(builder, view.dtype, pointer)
+        row = cgutils.create_struct_proxy(result)(context, builder)
+        row.data = pointer
+        row.shape = cgutils.pack_array(builder, cgutils.unpack_tuple(builder, source.shape)[-rest:])
+        return row._getvalue()
+
+    return result(view, index), codegen
+
+
+@intrinsic
+def _store(typingctx, view, index, value):
+    def codegen(context, builder, signature, arguments):
+        target = cgutils.create_struct_proxy(view)(context, builder, value=arguments[0])
+        indices = _unpack_indices(context, builder, signature.args[1], arguments[1])
+        item = context.cast(builder, arguments[2], signature.args[2], view.dtype)
+        context.pack_value(builder, view.dtype, item, _pointer(context, builder, view, target, indices))
+        return context.get_dummy_value()
+
+    return types.none(view, index, value), codegen
+
+
+@intrinsic
+def _slice(typingctx, view, start, stop):
+    def codegen(context, builder, signature, arguments):
+        source = cgutils.create_struct_proxy(view)(context, builder, value=arguments[0])
+        part = cgutils.create_struct_proxy(view)(context, builder)
+        part.data = _pointer(context, builder, view, source, [arguments[1]])
+        part.shape = cgutils.pack_array(builder, [builder.sub(arguments[2], arguments[1])])
+        return part._getvalue()
+
+    return view(view, types.intp, types.intp), codegen
+
+
+@intrinsic
+def _length(typingctx, view):
+    def codegen(context, builder, signature, arguments):
+        source = cgutils.create_struct_proxy(view)(context, builder, value=arguments[0])
+        return cgutils.unpack_tuple(builder, source.shape)[0]
+
+    return types.intp(view), codegen
+
+
+def _is_index(index: types.Type) -> bool:
+    if isinstance(index, types.BaseTuple):
+        return all(isinstance(member, types.Integer) for member in index.types)
+    return isinstance(index, types.Integer)
+
+
+@overload(operator.getitem)
+def _view_getitem(view, index):
+    if not isinstance(view, ViewType):
+        return None
+    if isinstance(index, types.SliceType) and view.ndim == 1:
+
+        def get_slice(view, index):
+            start, stop, _ = index.indices(len(view))
+            return _slice(view, start, max(start, stop))
+
+        return get_slice
+    if isinstance(index, types.Integer) and index.signed:
+        return lambda view, index: _load(view, index if index >= 0 else index + len(view))
+    if _is_index(index) and _index_count(index) <= view.ndim:
+        return lambda view, index: _load(view, index)
+    return None
+
+
+@overload(operator.setitem)
+def _view_setitem(view, index, value):
+    if not isinstance(view, ViewType):
+        return None
+    if isinstance(index, types.Integer) and index.signed:
+        return lambda view, index, value: _store(view, index if index >= 0 else index + len(view), value)
+    if _is_index(index) and _index_count(index) == view.ndim:
+        return lambda view, index, value: _store(view, index, value)
+    return None
+
+
+@overload(len)
+def _view_len(view):
+    if isinstance(view, ViewType):
+        return lambda view: _length(view)
+    return None

@@ -1,0 +1,127 @@
+"""Running macro-actions on scenarios, and the default policies whose earnings are a search's first lower bounds."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from magic_pomdp.core.randomness import U64, derive, mix, seek
+from magic_pomdp.core.task import RUNNING
+from magic_pomdp.planners.tree import compiled, copy_row, inlined
+
+HISTORY_START = U64(0xCBF29CE484222325)
+HISTORY_PRIME = U64(0x100000001B3)
+
+GREEDY_SAMPLE = 4
+"""Scenarios on which the greedy policy tries every macro-action."""
+
+
+class Choices(NamedTuple):
+    """The macro-actions of a search: M of them, the longest of length L, A numbers an action."""
+
+    actions: np.ndarray  # (M, L, A)
+    lengths: np.ndarray  # int64 (M,)
+    fades: np.ndarray  # (M,) γ to the power of the length
+
+
+class Rules(NamedTuple):
+    """What a search is told."""
+
+    horizon: int  # primitive steps to look ahead
+    xi: float  # ξ
+    greedy: bool  # which default policy
+
+
+@inlined
+def run_macro_action(task, context, choices, macro, state, key, depth, tree):
+    """Run a macro-action on one scenario's state, in place, until it ends or the episode does.
+
+    The noise of a scenario at a time is the same whatever is done, so macro-actions are compared under equal luck.
+    """
+    random, observation = tree.random, tree.observation
+    total, fade, history, outcome, steps = 0.0, 1.0, HISTORY_START, RUNNING, 0
+    for i in range(choices.lengths[macro]):
+        seek(random, key, depth + i)
+        reward, outcome = task.step(context, state, choices.actions[macro, i], random, observation)
+        key_seen = np.int64(task.observation_key(observation)).view(np.uint64)
+        history = (history ^ key_seen) * HISTORY_PRIME
+        total += fade * reward
+        fade *= task.discount
+        steps += 1
+        if outcome != RUNNING:
+            break
+    return total, history, outcome, steps
+
+
+@inlined
+def greedy_macro_action(task, context, choices, tree, count, depth):
+    """The macro-action with the most reward plus discounted upper bound over the rollout's first few scenarios."""
+    best, best_value, taken = 0, -math.inf, 0
+    for macro in range(len(choices.lengths)):
+        value = 0.0
+        for i in range(min(count, GREEDY_SAMPLE)):
+            copy_row(tree.rollout, i, tree.candidate, 0)
+            state, key = tree.candidate[0], tree.keys[tree.rollout_scenarios[i]]
+            reward, _, outcome, steps = run_macro_action(task, context, choices, macro, state, key, depth, tree)
+            taken += steps
+            value += reward
+            if outcome == RUNNING:
+                value += choices.fades[macro] * task.upper_bound(context, state)
+        if value > best_value:
+            best, best_value = macro, value
+    tree.counters[0].steps += taken
+    return best
+
+
+@compiled
+def greedy_default(task, context, choices, rules, tree, node):
+    """What a policy greedy in the task's upper bound earns from a node, and the macro-action it begins with."""
+    count, depth, first = node.scenario_count, node.depth, -1
+    for i in range(count):
+        copy_row(tree.states, node.first_scenario + i, tree.rollout, i)
+        tree.rollout_scenarios[i] = tree.scenarios[node.first_scenario + i]
+    total, fade, taken = 0.0, 1.0, 0
+    while depth < rules.horizon and count > 0:
+        macro = greedy_macro_action(task, context, choices, tree, count, depth)
+        first = macro if first < 0 else first
+        running = 0
+        for i in range(count):
+            scenario = tree.rollout_scenarios[i]
+            state, key = tree.rollout[i], tree.keys[scenario]
+            reward, _, outcome, steps = run_macro_action(task, context, choices, macro, state, key, depth, tree)
+            taken += steps
+            total += fade * reward
+            if outcome == RUNNING:  # those that go on move up
+                copy_row(tree.rollout, i, tree.rollout, running)
+                tree.rollout_scenarios[running] = scenario
+                running += 1
+        count = running
+        depth += choices.lengths[macro]
+        fade *= choices.fades[macro]
+    tree.counters[0].steps += taken
+    return total / len(tree.keys), max(first, 0)
+
+
+@compiled
+def random_default(task, context, choices, rules, tree, node):
+    """What random macro-actions earn from a node, and the first of them.
+
+    The draw is a hash of the history, so that scenarios which have observed the same draw the same macro-action.
+    """
+    macro_count = U64(len(choices.lengths))
+    beginning = derive(tree.keys[0], node.first_scenario)
+    total, taken = 0.0, 0
+    for i in range(node.scenario_count):
+        copy_row(tree.states, node.first_scenario + i, tree.candidate, 0)
+        state, key = tree.candidate[0], tree.keys[tree.scenarios[node.first_scenario + i]]
+        depth, fade, past, outcome = node.depth, 1.0, beginning, RUNNING
+        while depth < rules.horizon and outcome == RUNNING:
+            macro = np.int64(mix(past) % macro_count)
+            reward, history, outcome, steps = run_macro_action(task, context, choices, macro, state, key, depth, tree)
+            taken += steps
+            total += fade * reward
+            fade *= choices.fades[macro]
+            depth += choices.lengths[macro]
+            past = mix(past ^ history)
+    tree.counters[0].steps += taken
+    return total / len(tree.keys), np.int64(mix(beginning) % macro_count)

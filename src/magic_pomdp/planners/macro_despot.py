@@ -1,0 +1,336 @@
+"""Macro-DESPOT (Lee, Cai, Hsu 2021), after DESPOT (Somani et al. 2013; Ye et al. 2017).
+
+`plant` draws K scenarios from the belief; a trial then follows the most promising macro-action and the most uncertain
+observation down the tree (`explore`), expanding nodes as it meets them, and carries the bounds back up (`backup`).
+DESPOT is the same with macro-actions of length 1.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from magic_pomdp.core.belief import Belief, check_particles, check_vector
+from magic_pomdp.core.macro_actions import MacroActions
+from magic_pomdp.core.randomness import derive, seek, stream_key, uniform
+from magic_pomdp.core.task import RUNNING, Task
+from magic_pomdp.core.views import borrow
+from magic_pomdp.planners.default_policy import Choices, Rules, greedy_default, random_default, run_macro_action
+from magic_pomdp.planners.plan import BUDGET_USED, GAP_CLOSED, TREE_FULL, Budget, Plan
+from magic_pomdp.planners.tree import (
+    NO_BRANCH,
+    NO_PARENT,
+    ROOT,
+    add_scenario,
+    clear,
+    compiled,
+    copy_row,
+    has_room,
+    new_branches,
+    new_node,
+    new_tree,
+    snapshot,
+)
+
+GAP_TOLERANCE = 1e-6
+"""A root whose bounds are this close leaves nothing to search."""
+FIRST_SLICE = 20_000
+"""Primitive steps of a timed search's first slice, before its speed is known."""
+SLICE_SECONDS = 0.001
+"""How long a timed search runs before the clock is looked at again."""
+
+DefaultPolicy = Literal["greedy", "random"]
+
+
+@dataclass(frozen=True)
+class DespotSettings:
+    """Parameters of Macro-DESPOT and DESPOT."""
+
+    scenarios: int | None = None
+    """K, how many sampled futures all nodes share (default: the task's own number)."""
+    search_depth: int | None = None
+    """D, how many primitive steps to look ahead (default: the task's own number)."""
+    xi: float = 0.95
+    """ξ, the share of the root's gap that a trial leaves alone."""
+    default_policy: DefaultPolicy = "greedy"
+    """Whose earnings are the lower bounds: greedy in the task's own upper bound, or the paper's random
+    macro-actions."""
+    tree_nodes: int = 200_000
+    """Room for belief nodes; a search that fills it ends early and says so."""
+
+    def __post_init__(self) -> None:
+        for name in ("scenarios", "search_depth", "tree_nodes"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"The setting {name} must be at least 1, not {value}.")
+        if not 0.0 < self.xi <= 1.0:
+            raise ValueError(f"The setting xi must lie in (0, 1], not at {self.xi}.")
+        if self.default_policy not in get_args(DefaultPolicy):
+            raise ValueError(f"There is no default policy {self.default_policy!r}: choose greedy or random.")
+
+
+class MacroDespot:
+    """An anytime online planner. Its memory is allocated once: use one planner for many plans, but not for two at a
+    time."""
+
+    def __init__(
+        self,
+        task: Task,
+        macro_actions: MacroActions | None = None,
+        settings: DespotSettings | None = None,
+        budget: Budget | None = None,
+    ) -> None:
+        """Plan for a task with a macro-action set (default: the task's handcrafted one) and a budget (0.1 s)."""
+        self.task = task
+        self.settings = settings or DespotSettings()
+        self.budget = budget or Budget(seconds=0.1)
+        self.macro_actions = self._check(macro_actions or task.macro_actions(task.macro_length))
+        scenarios = self.settings.scenarios or task.scenarios
+        depth = self.settings.search_depth or task.search_depth
+        self._rules = Rules(depth, self.settings.xi, self.settings.default_policy == "greedy")
+        self._tree = new_tree(task, scenarios, self.settings.tree_nodes, depth)
+
+    def plan(
+        self,
+        belief: Belief | np.ndarray,
+        context: np.ndarray,
+        *,
+        macro_actions: MacroActions | None = None,
+        budget: Budget | None = None,
+        seed: int | np.uint64 = 0,
+        keep_tree: bool = False,
+    ) -> Plan:
+        """Choose a macro-action for a belief (or its particles, shape (n, state_size)) in a context.
+
+        `macro_actions` and `budget` replace the planner's own for this plan; the same seed and a budget in primitive
+        steps give the same plan on every machine. `keep_tree` copies the tree into the plan.
+        """
+        started = time.perf_counter()
+        particles = check_particles(self.task, belief.particles if isinstance(belief, Belief) else belief)
+        context = check_vector(context, self.task.context_size, "context")
+        macro_actions = self.macro_actions if macro_actions is None else self._check(macro_actions)
+        budget = budget or self.budget
+        lengths = macro_actions.lengths
+        choices = Choices(macro_actions.actions, lengths, self.task.discount ** lengths.astype(np.float64))
+        search = (self.task, context, choices, self._rules, self._tree)
+        plant(*search, particles, stream_key(seed))
+        if budget.steps is not None:
+            finished = extend(*search, budget.steps)
+        else:
+            assert budget.seconds is not None
+            finished = self._extend_until(started + budget.seconds, search)
+        return self._result(macro_actions, finished, started, keep_tree)
+
+    def _check(self, macro_actions: MacroActions) -> MacroActions:
+        if macro_actions.actions.shape[2] != self.task.action_size:
+            raise ValueError(
+                f"An action of {self.task.name} has {self.task.action_size} numbers, but the macro-action set has "
+                f"{macro_actions.actions.shape[2]} an action."
+            )
+        return macro_actions
+
+    def _extend_until(self, deadline: float, search: tuple) -> bool:
+        counters, slice_steps, now, finished = self._tree.counters[0], FIRST_SLICE, time.perf_counter(), False
+        while not finished and (counters.trials == 0 or now < deadline):
+            before, began = int(counters.steps), now
+            finished = extend(*search, before + slice_steps)
+            now = time.perf_counter()
+            steps_per_second = (int(counters.steps) - before) / max(now - began, 1e-9)
+            slice_steps = max(1, int(steps_per_second * min(SLICE_SECONDS, deadline - now)))
+        return finished
+
+    def _result(self, macro_actions: MacroActions, finished: bool, started: float, keep_tree: bool) -> Plan:
+        counters, root = self._tree.counters[0], self._tree.nodes[ROOT]
+        choice, value = int(root.default_macro), float(root.default_value)
+        if root.first_branch != NO_BRANCH:
+            lowers = self._tree.branches["lower"][root.first_branch : root.first_branch + len(macro_actions)]
+            if lowers.max() >= value:
+                choice, value = int(lowers.argmax()), float(lowers.max())
+        return Plan(
+            macro_action=macro_actions.actions[choice, : macro_actions.lengths[choice]].copy(),
+            choice=choice,
+            value=value,
+            lower=float(root.lower),
+            upper=float(root.upper),
+            trials=int(counters.trials),
+            nodes=int(counters.expansions),
+            depth=int(counters.depth),
+            steps=int(counters.steps),
+            seconds=time.perf_counter() - started,
+            stopped_by=TREE_FULL if counters.full else GAP_CLOSED if finished else BUDGET_USED,
+            tree=snapshot(self._tree) if keep_tree else None,
+        )
+
+
+# ------------------------------------------------------------------------------------------------------ the algorithm
+
+
+@compiled
+def plant(task, context, choices, rules, tree, particles, seed):
+    """A new tree: its root holds K scenarios, one from each of K equal slices of the belief's particles."""
+    context, choices, tree, particles = borrow(context), borrow(choices), borrow(tree), borrow(particles)
+    clear(tree)
+    new_node(tree, NO_PARENT, 0)
+    count = len(tree.keys)
+    for k in range(count):
+        tree.keys[k] = derive(seed, k)
+        seek(tree.random, derive(seed, count + k), 0)
+        slot = int((k + uniform(tree.random)) / count * len(particles))
+        add_scenario(tree, ROOT, particles, min(slot, len(particles) - 1), k)
+    set_bounds(task, context, choices, rules, tree, tree.nodes[ROOT])
+
+
+@compiled
+def extend(task, context, choices, rules, tree, step_limit):
+    """Run trials until so many primitive steps are simulated. True if it ended because there is no more to do."""
+    context, choices, tree = borrow(context), borrow(choices), borrow(tree)
+    counters, root = tree.counters[0], tree.nodes[ROOT]
+    while counters.trials == 0 or counters.steps < step_limit:
+        if root.upper - root.lower <= GAP_TOLERANCE:
+            return True
+        expansions = counters.expansions
+        length = explore(task, context, choices, rules, tree, step_limit)
+        backup(choices, tree, length)
+        counters.trials += 1
+        if counters.full or counters.expansions == expansions:
+            return True
+    return False
+
+
+@compiled
+def explore(task, context, choices, rules, tree, step_limit):
+    """One trial: down from the root as long as there is excess uncertainty. The number of nodes on its path."""
+    counters = tree.counters[0]
+    index, length = ROOT, 0
+    while index >= 0 and tree.nodes[index].depth < rules.horizon:
+        node = tree.nodes[index]
+        counters.depth = max(counters.depth, node.depth)
+        if node.first_branch == NO_BRANCH:
+            if length > 0 and counters.steps >= step_limit:
+                break
+            if not has_room(tree, node, len(choices.lengths)):
+                counters.full = 1
+                break
+            expand(task, context, choices, rules, tree, index)
+        branch = most_promising_branch(choices, tree, node)
+        tree.path_nodes[length] = index
+        tree.path_branches[length] = branch
+        length += 1
+        index = most_uncertain_child(task, rules, tree, tree.branches[branch])
+    return length
+
+
+@compiled
+def most_promising_branch(choices, tree, node):
+    """The branch with the largest upper bound; the first of equals."""
+    best = node.first_branch
+    for branch in range(node.first_branch + 1, node.first_branch + len(choices.lengths)):
+        if tree.branches[branch].upper > tree.branches[best].upper:
+            best = branch
+    return best
+
+
+@compiled
+def most_uncertain_child(task, rules, tree, branch):
+    """The child with the largest excess uncertainty, or −1 if none has any."""
+    best, best_excess = -1, 0.0
+    for child in range(branch.first_child, branch.first_child + branch.child_count):
+        excess = excess_uncertainty(task, rules, tree, tree.nodes[child])
+        if excess > best_excess:
+            best, best_excess = child, excess
+    return best
+
+
+@compiled
+def excess_uncertainty(task, rules, tree, node):
+    """E(b): the node's gap beyond its share of ξ times the root's, both at the root's time."""
+    root = tree.nodes[ROOT]
+    share = node.scenario_count / len(tree.keys)
+    return task.discount**node.depth * (node.upper - node.lower) - rules.xi * share * (root.upper - root.lower)
+
+
+@compiled
+def expand(task, context, choices, rules, tree, node_index):
+    """Give a node a branch for every macro-action, and each branch a child for every macro-observation."""
+    node, counters = tree.nodes[node_index], tree.counters[0]
+    new_branches(tree, node, len(choices.lengths))
+    for macro in range(len(choices.lengths)):
+        branch_index = node.first_branch + macro
+        branch = tree.branches[branch_index]
+        branch.reward = simulate(task, context, choices, macro, tree, node)
+        branch.first_child = counters.nodes
+        split(tree, node, branch_index, node.depth + choices.lengths[macro])
+        branch.child_count = counters.nodes - branch.first_child
+        for child in range(branch.first_child, counters.nodes):
+            set_bounds(task, context, choices, rules, tree, tree.nodes[child])
+        update_branch(choices, macro, tree, branch)
+
+
+@compiled
+def simulate(task, context, choices, macro, tree, node):
+    """Run a macro-action on all scenarios of a node, into the scratch arrays. What they earn, 1/K each."""
+    total, taken = 0.0, 0
+    for i in range(node.scenario_count):
+        row = node.first_scenario + i
+        copy_row(tree.states, row, tree.moved, i)
+        state, key = tree.moved[i], tree.keys[tree.scenarios[row]]
+        reward, history, outcome, steps = run_macro_action(task, context, choices, macro, state, key, node.depth, tree)
+        tree.histories[i] = history
+        tree.running[i] = outcome == RUNNING
+        total += reward
+        taken += steps
+    tree.counters[0].steps += taken
+    return total / len(tree.keys)
+
+
+@compiled
+def split(tree, node, branch_index, depth):
+    """Make a child for every macro-observation among the simulated scenarios that go on."""
+    for i in range(node.scenario_count):
+        if tree.running[i]:
+            child = new_node(tree, branch_index, depth)
+            for j in range(i, node.scenario_count):
+                if tree.running[j] and tree.histories[j] == tree.histories[i]:
+                    tree.running[j] = False
+                    add_scenario(tree, child, tree.moved, j, tree.scenarios[node.first_scenario + j])
+
+
+@compiled
+def set_bounds(task, context, choices, rules, tree, node):
+    """First bounds of a new node: what a default policy earns, and the task's upper bound. Beyond the horizon: 0."""
+    if rules.greedy:
+        node.default_value, node.default_macro = greedy_default(task, context, choices, rules, tree, node)
+    else:
+        node.default_value, node.default_macro = random_default(task, context, choices, rules, tree, node)
+    node.lower = node.upper = node.default_value
+    if node.depth < rules.horizon:
+        upper = 0.0
+        for row in range(node.first_scenario, node.first_scenario + node.scenario_count):
+            upper += task.upper_bound(context, tree.states[row])
+        node.upper = max(node.lower, upper / len(tree.keys))
+
+
+@compiled
+def update_branch(choices, macro, tree, branch):
+    """A branch is worth its reward and, discounted by the macro-action's own length, its children."""
+    lower = upper = 0.0
+    for child in range(branch.first_child, branch.first_child + branch.child_count):
+        lower += tree.nodes[child].lower
+        upper += tree.nodes[child].upper
+    branch.lower = branch.reward + choices.fades[macro] * lower
+    branch.upper = branch.reward + choices.fades[macro] * upper
+
+
+@compiled
+def backup(choices, tree, length):
+    """Carry the bounds from the end of a trial's path to the root. Lower bounds only rise, upper bounds only fall."""
+    for position in range(length - 1, -1, -1):
+        node, taken = tree.nodes[tree.path_nodes[position]], tree.path_branches[position]
+        update_branch(choices, taken - node.first_branch, tree, tree.branches[taken])
+        lower = upper = node.default_value
+        for index in range(node.first_branch, node.first_branch + len(choices.lengths)):
+            lower = max(lower, tree.branches[index].lower)
+            upper = max(upper, tree.branches[index].upper)
+        node.lower = max(node.lower, lower)
+        node.upper = max(node.lower, min(node.upper, upper))

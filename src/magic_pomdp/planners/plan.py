@@ -1,0 +1,62 @@
+"""What every planner is given and gives back: a budget, and a plan."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from magic_pomdp.planners.tree import TreeSnapshot
+
+GAP_CLOSED, BUDGET_USED, TREE_FULL = "gap closed", "budget used", "tree full"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long a search may last: in seconds (real time) or in primitive steps (the same on every machine)."""
+
+    seconds: float | None = None
+    steps: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.seconds is None) == (self.steps is None):
+            given = "neither" if self.seconds is None else "both"
+            raise ValueError(f"A budget is either seconds or primitive steps, but {given} were given.")
+        if self.seconds is not None and not 0.0 < self.seconds < math.inf:
+            raise ValueError(f"A budget in seconds must be positive, not {self.seconds}.")
+        if self.steps is not None and self.steps <= 0:
+            raise ValueError(f"A budget in primitive steps must be positive, not {self.steps}.")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The result of a search."""
+
+    macro_action: np.ndarray
+    """The chosen macro-action; shape (length, action_size)."""
+    choice: int
+    """Its number in the macro-action set."""
+    value: float
+    """What it is expected to earn: the lower bound of the best policy found."""
+    lower: float
+    """Lower bound at the root."""
+    upper: float
+    """Upper bound at the root."""
+    trials: int
+    """Trials from the root."""
+    nodes: int
+    """Belief nodes that were expanded."""
+    depth: int
+    """Deepest belief node that a trial visited, in primitive steps from the root."""
+    steps: int
+    """Primitive steps simulated."""
+    seconds: float
+    """Time from call to return."""
+    stopped_by: str
+    """"budget used", "gap closed" (nothing more to gain) or "tree full"."""
+    tree: TreeSnapshot | None = None
+    """The search tree, if it was asked for."""
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether the search ended early because its memory was full; the plan is valid all the same."""
+        return self.stopped_by == TREE_FULL

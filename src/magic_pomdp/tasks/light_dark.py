@@ -1,0 +1,152 @@
+"""Light-Dark: find the light to localise, then stop exactly on the goal.
+
+The robot knows how it moves but not where it started. Only inside a vertical strip of light does it see its position.
+Stopping within the goal's radius earns +100, anywhere else −100, and so does running out of steps.
+"""
+
+import math
+
+import numpy as np
+
+from magic_pomdp.core.macro_actions import MacroActions
+from magic_pomdp.core.randomness import normal, uniform
+from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, Task
+from magic_pomdp.macros.straight import compass
+
+X, Y, STEPS, OUTCOME = range(4)
+"""State: position, primitive steps taken, and how the episode has ended (RUNNING while it has not)."""
+GOAL_X, GOAL_Y, LIGHT, START_X, START_Y = range(5)
+"""Context: the goal, the middle of the strip of light, the mean of the prior."""
+SEEN, SEEN_X, SEEN_Y = range(3)
+"""Observation: 1 and a noisy position in the light, 0 0 0 in the dark."""
+
+LOG_TWO_PI = math.log(2.0 * math.pi)
+
+
+class LightDark(Task):
+    """An action is the unit vector of the heading; the zero vector is Stop."""
+
+    name = "light-dark"
+    state_size = 4
+    action_size = 2
+    observation_size = 3
+    context_size = 5
+    scenarios = 20
+    search_depth = 60
+    macro_length = 6
+
+    max_steps: int = 60
+    """Reaching this many steps without stopping is a failure."""
+    speed: float = 0.5
+    """Distance of one move."""
+    goal_radius: float = 0.5
+    """Stopping at most this far from the goal is a success."""
+    light_half_width: float = 0.3
+    """The robot sees where |x − light| is at most this."""
+    observation_noise: float = 0.1
+    """Standard deviation of each seen coordinate."""
+    prior_noise: float = 1.0
+    """Standard deviation of each coordinate of the start."""
+    arena: float = 4.0
+    """Start, goal and light are drawn with coordinates in ± this."""
+    separation: float = 4.0
+    """Start and goal, start and light, goal and light are at least this far apart."""
+    step_reward: float = -0.1
+    """Reward of a move."""
+    goal_reward: float = 100.0
+    """Reward of stopping at the goal."""
+    failure_reward: float = -100.0
+    """Reward of stopping elsewhere, or of running out of steps."""
+    key_cell: float = 0.5
+    """Seen positions in the same square of this side share a branch of the search."""
+
+    def __post_init__(self) -> None:
+        for name in ("speed", "goal_radius", "light_half_width", "observation_noise", "prior_noise", "key_cell"):
+            if not 0.0 < getattr(self, name) < math.inf:
+                raise ValueError(f"Light-Dark's {name} must be positive, not {getattr(self, name)}.")
+        if not 0.0 < self.separation <= 1.5 * self.arena < math.inf:
+            raise ValueError(
+                f"Light-Dark's separation {self.separation} must be positive and at most 1.5 times its arena "
+                f"{self.arena}, or no start, goal and light would fit."
+            )
+        if self.max_steps < 1:
+            raise ValueError(f"Light-Dark's max_steps must be at least 1, not {self.max_steps}.")
+
+    def draw_context(self, random, context):
+        while True:
+            for i in range(5):
+                context[i] = self.arena * (2.0 * uniform(random) - 1.0)
+            if (
+                math.hypot(context[START_X] - context[GOAL_X], context[START_Y] - context[GOAL_Y]) >= self.separation
+                and abs(context[START_X] - context[LIGHT]) >= self.separation
+                and abs(context[GOAL_X] - context[LIGHT]) >= self.separation
+            ):
+                return
+
+    def draw_state(self, context, random, state):
+        state[X] = context[START_X] + self.prior_noise * normal(random)
+        state[Y] = context[START_Y] + self.prior_noise * normal(random)
+        state[STEPS] = 0.0
+        state[OUTCOME] = RUNNING
+
+    def step(self, context, state, action, random, observation):
+        if state[OUTCOME] != RUNNING:
+            observation[SEEN] = 0.0
+            return 0.0, int(state[OUTCOME])
+        reward = self.step_reward
+        outcome = RUNNING
+        state[STEPS] += 1.0
+        if action[0] == 0.0 and action[1] == 0.0:
+            at_goal = (state[X] - context[GOAL_X]) ** 2 + (state[Y] - context[GOAL_Y]) ** 2 <= self.goal_radius**2
+            outcome = SUCCESS if at_goal else FAILURE
+            reward = self.goal_reward if at_goal else self.failure_reward
+            state[OUTCOME] = outcome
+        else:
+            state[X] += self.speed * action[0]
+            state[Y] += self.speed * action[1]
+            if state[STEPS] >= self.max_steps:
+                outcome = FAILURE
+                reward = self.failure_reward
+                state[OUTCOME] = outcome
+        if abs(state[X] - context[LIGHT]) <= self.light_half_width:
+            observation[SEEN] = 1.0
+            observation[SEEN_X] = state[X] + self.observation_noise * normal(random)
+            observation[SEEN_Y] = state[Y] + self.observation_noise * normal(random)
+        else:
+            observation[SEEN] = 0.0
+            observation[SEEN_X] = 0.0
+            observation[SEEN_Y] = 0.0
+        return reward, outcome
+
+    def log_likelihood(self, context, state, action, observation):
+        lit = abs(state[X] - context[LIGHT]) <= self.light_half_width
+        if lit != (observation[SEEN] == 1.0):
+            return -math.inf
+        if not lit:
+            return 0.0
+        square = (observation[SEEN_X] - state[X]) ** 2 + (observation[SEEN_Y] - state[Y]) ** 2
+        return -0.5 * square / self.observation_noise**2 - 2.0 * math.log(self.observation_noise) - LOG_TWO_PI
+
+    def observation_key(self, observation):
+        if observation[SEEN] == 0.0:
+            return 0
+        column = math.floor(observation[SEEN_X] / self.key_cell)
+        row = math.floor(observation[SEEN_Y] / self.key_cell)
+        return 1 + 2 * (column * 1_000_003 + row)
+
+    def upper_bound(self, context, state):
+        if state[OUTCOME] != RUNNING:
+            return 0.0
+        distance = math.sqrt((context[GOAL_X] - state[X]) ** 2 + (context[GOAL_Y] - state[Y]) ** 2)
+        moves = math.ceil(max(0.0, distance - self.goal_radius) / self.speed)
+        fade = math.exp(moves * math.log(self.discount))
+        return fade * self.goal_reward + self.step_reward * (1.0 - fade) / (1.0 - self.discount)
+
+    def state_distance(self, state, other):
+        return math.hypot(state[X] - other[X], state[Y] - other[Y])
+
+    def actions(self) -> np.ndarray:
+        return np.vstack([compass(8), np.zeros((1, 2))])
+
+    def macro_actions(self, length: int) -> MacroActions:
+        return MacroActions.repeat(compass(8), length).add(np.zeros((1, 2)))
