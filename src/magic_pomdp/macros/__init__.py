@@ -1,0 +1,6 @@
+"""From parameters to primitive actions."""
+
+from magic_pomdp.macros.bezier import decode_bezier
+from magic_pomdp.macros.straight import compass, directions
+
+__all__ = ["compass", "decode_bezier", "directions"]
