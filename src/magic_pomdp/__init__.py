@@ -27,8 +27,18 @@ _PLACES = {
     "uniform": "core.randomness",
     "Budget": "planners.plan",
     "Plan": "planners.plan",
+    "Planner": "planners.plan",
     "MacroDespot": "planners.macro_despot",
     "DespotSettings": "planners.macro_despot",
+    "EpisodeRecord": "running.episode",
+    "run_episode": "running.episode",
+    "Evaluation": "running.evaluate",
+    "EvaluationInterrupted": "running.evaluate",
+    "PlannerChoice": "running.evaluate",
+    "evaluate": "running.evaluate",
+    "Finding": "testing",
+    "check_task": "testing",
+    "check_planner": "testing",
 }
 """Where each public name is defined."""
 
@@ -49,6 +59,16 @@ if TYPE_CHECKING:
     from magic_pomdp.planners.macro_despot import MacroDespot as MacroDespot
     from magic_pomdp.planners.plan import Budget as Budget
     from magic_pomdp.planners.plan import Plan as Plan
+    from magic_pomdp.planners.plan import Planner as Planner
+    from magic_pomdp.running.episode import EpisodeRecord as EpisodeRecord
+    from magic_pomdp.running.episode import run_episode as run_episode
+    from magic_pomdp.running.evaluate import Evaluation as Evaluation
+    from magic_pomdp.running.evaluate import EvaluationInterrupted as EvaluationInterrupted
+    from magic_pomdp.running.evaluate import PlannerChoice as PlannerChoice
+    from magic_pomdp.running.evaluate import evaluate as evaluate
+    from magic_pomdp.testing import Finding as Finding
+    from magic_pomdp.testing import check_planner as check_planner
+    from magic_pomdp.testing import check_task as check_task
 
 
 def __getattr__(name: str) -> Any:

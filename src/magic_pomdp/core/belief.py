@@ -1,11 +1,12 @@
-"""The robot's belief: a particle filter with low-variance resampling, and a way back when it has lost track."""
+"""The robot's belief: a particle filter that resamples with low variance, keeps its particles apart where the task
+allows it, and finds its way back when it has lost track."""
 
 import math
 
 import numpy as np
 from numba import njit
 
-from magic_pomdp.core.randomness import seek, stream_key, uniform
+from magic_pomdp.core.randomness import normal, seek, stream_key, uniform
 from magic_pomdp.core.task import RUNNING, Task
 from magic_pomdp.core.views import borrow
 
@@ -14,11 +15,13 @@ compiled = njit(cache=True, error_model="numpy")
 RECOVERY_ATTEMPTS = 5
 """Fresh sets of particles tried before an observation that nothing explains is ignored."""
 
-EXPLAINED, AS_PREDICTED, UNEXPLAINED = 0, 1, 2
-
 
 class Belief:
     """Equally weighted particles over states, updated with each primitive action and its observation.
+
+    A sharp observation leaves many copies of few particles. Where the task names numbers of its state that vary
+    continuously (`continuous_state`), the copies are then spread by a Gaussian kernel fitted to the particles, and
+    drawn to their mean so that mean and covariance stay (a regularised filter with Liu & West's shrinkage).
 
     When no particle explains an observation, the filter draws fresh particles from the task's initial belief and runs
     them through everything done and seen so far, up to RECOVERY_ATTEMPTS times (`recoveries` counts these rescues).
@@ -35,7 +38,10 @@ class Belief:
         self._spare = np.empty_like(self.particles)
         self._weights = np.empty(len(self.particles))
         self._running = np.empty(len(self.particles), np.bool_)
-        self._observation = np.empty(task.observation_size)
+        self._imagined = np.empty(task.observation_size)
+        self._columns = np.array(task.continuous_state, dtype=np.int64)
+        self._mean = np.empty(len(self._columns))
+        self._factor = np.empty((len(self._columns), len(self._columns)))
         self._random = np.empty(1, np.uint64)
         self._seed = seed
         self._past: list[tuple[np.ndarray, np.ndarray]] = []
@@ -76,23 +82,18 @@ class Belief:
         _draw_states(self.task, self.context, self.particles, stream_key(self._seed, 0, attempt), self._random)
 
     def _condition(self, action: np.ndarray, observation: np.ndarray, attempt: int, time: int) -> bool:
+        """Move and resample the particles; False if none of them explains the observation."""
         key = stream_key(self._seed, time, attempt)
-        result = _condition(
-            self.task,
-            self.context,
-            self.particles,
-            self._spare,
-            self._weights,
-            self._running,
-            action,
-            observation,
-            self._observation,
-            key,
-            self._random,
-        )
-        if result == AS_PREDICTED:
-            self.particles, self._spare = self._spare, self.particles
-        return result != UNEXPLAINED
+        moved, weights, random = self._spare, self._weights, self._random
+        explained, equal = _weigh(
+            self.task, self.context, self.particles, moved, weights, self._running, action, observation,
+            self._imagined, key, random,
+        )  # fmt: skip
+        if explained and equal:  # low-variance resampling would take every particle once
+            self.particles, self._spare = moved, self.particles
+        elif explained:
+            _resample(moved, weights, self.particles, self._columns, self._mean, self._factor, key, random)
+        return explained
 
     def _replay(self) -> bool:
         """Run fresh particles through the past; False, with the old particles kept, if none survives."""
@@ -149,50 +150,97 @@ def _mean_distance(task, particles, state):
 
 
 @compiled
-def _condition(task, context, particles, moved, weights, running, action, observation, imagined, key, random):
-    """Move the particles into `moved`, weigh them by the observation, and resample them back into `particles`."""
+def _weigh(task, context, particles, moved, weights, running, action, observation, imagined, key, random):
+    """Move the particles into `moved` and weigh them, the best by 1. Whether any explains the observation, and whether
+    all weigh the same."""
     context, particles, moved = borrow(context), borrow(particles), borrow(moved)
     weights, running = borrow(weights), borrow(running)
     action, observation, imagined, random = borrow(action), borrow(observation), borrow(imagined), borrow(random)
-    count = len(particles)
     largest, smallest = -math.inf, math.inf
-    for i in range(count):
+    for i in range(len(particles)):
         state = moved[i]
         for j in range(len(state)):
             state[j] = particles[i, j]
         seek(random, key, i)
         _, outcome = task.step(context, state, action, random, imagined)
-        weight = -math.inf
         running[i] = outcome == RUNNING
+        weight = -math.inf
         if running[i]:
             weight = task.log_likelihood(context, state, action, observation)
             if not weight < math.inf:  # NaN or +∞ say nothing about this particle
                 weight = -math.inf
         weights[i] = weight
         largest, smallest = max(largest, weight), min(smallest, weight)
-    if largest == -math.inf:
-        return UNEXPLAINED
-    if largest == smallest:
-        return AS_PREDICTED  # low-variance resampling of equal weights takes every particle once
-    total, last = 0.0, 0
-    for i in range(count):
+    if largest == -math.inf or largest == smallest:
+        return largest > -math.inf, True
+    for i in range(len(weights)):
         weights[i] = math.exp(weights[i] - largest)
-        total += weights[i]
-        if weights[i] > 0.0:
-            last = i
-    seek(random, key, count)
-    _resample(moved, weights, last, total / count, uniform(random), particles)
-    return EXPLAINED
+    return True, False
 
 
 @compiled
-def _resample(source, weights, last, spacing, offset, target):
-    """Low-variance resampling: evenly spaced pointers, one random offset, into the cumulated weights."""
-    chosen, cumulated = 0, weights[0]
-    for i in range(len(target)):
-        pointer = (i + offset) * spacing
+def _resample(moved, weights, particles, columns, mean, factor, key, random):
+    """Low-variance resampling from `moved` into `particles`: evenly spaced pointers into the cumulated weights."""
+    moved, weights, particles, random = borrow(moved), borrow(weights), borrow(particles), borrow(random)
+    columns, mean, factor = borrow(columns), borrow(mean), borrow(factor)
+    count, total, squares, last = len(particles), 0.0, 0.0, 0
+    for i in range(count):
+        total += weights[i]
+        squares += weights[i] ** 2
+        if weights[i] > 0.0:
+            last = i
+    seek(random, key, count)
+    offset, chosen, cumulated = uniform(random), 0, weights[0]
+    for i in range(count):
+        pointer = (i + offset) * total / count
         while cumulated <= pointer and chosen < last:
             chosen += 1
             cumulated += weights[chosen]
-        for j in range(len(target[i])):
-            target[i, j] = source[chosen, j]
+        for j in range(len(particles[i])):
+            particles[i, j] = moved[chosen, j]
+    effective = total * total / squares
+    if effective < 0.5 * count and len(columns) > 0:
+        _fit(moved, weights, total, columns, mean, factor)
+        _spread(particles, columns, mean, factor, effective, random)
+
+
+@compiled
+def _fit(states, weights, total, columns, mean, factor):
+    """Weighted mean of some columns, and the Cholesky factor of their covariance."""
+    size = len(columns)
+    for a in range(size):
+        mean[a] = 0.0
+        for b in range(size):
+            factor[a, b] = 0.0
+    for i in range(len(weights)):
+        for a in range(size):
+            mean[a] += weights[i] / total * states[i, columns[a]]
+    for i in range(len(weights)):
+        for a in range(size):
+            for b in range(a + 1):
+                factor[a, b] += (
+                    weights[i] / total * (states[i, columns[a]] - mean[a]) * (states[i, columns[b]] - mean[b])
+                )
+    for a in range(size):
+        for b in range(a + 1):
+            for c in range(b):
+                factor[a, b] -= factor[a, c] * factor[b, c]
+            if a == b:
+                factor[a, a] = math.sqrt(max(0.0, factor[a, a]))
+            else:
+                factor[a, b] = factor[a, b] / factor[b, b] if factor[b, b] > 0.0 else 0.0
+
+
+@compiled
+def _spread(particles, columns, mean, factor, effective, random):
+    """Blur some columns by a kernel as wide as suits so many effective particles, without widening the whole."""
+    size = len(columns)
+    width = effective ** (-1.0 / (size + 4.0))
+    shrink = math.sqrt(1.0 - width * width)
+    for i in range(len(particles)):
+        for a in range(size):
+            particles[i, columns[a]] = mean[a] + shrink * (particles[i, columns[a]] - mean[a])
+        for b in range(size):
+            noise = width * normal(random)
+            for a in range(b, size):
+                particles[i, columns[a]] += factor[a, b] * noise

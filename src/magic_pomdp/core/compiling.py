@@ -11,9 +11,11 @@ import hashlib
 import inspect
 import sys
 import typing
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
+from typing import Any
 
 import numpy as np
 from numba import njit, typeof, types
@@ -51,9 +53,9 @@ class TaskType(types.Type):
         return _classes[self.identity, self.digest]
 
 
-def task_type(task) -> TaskType:
+def task_type(task: Any) -> TaskType:
     """The numba type of a task object: its class, the digest of its code, and its parameters' types."""
-    cls = type(task)
+    cls: Any = type(task)
     arrays = tuple((name, typeof(getattr(task, name))) for name in _array_fields(cls))
     return _make_type(cls, arrays)
 
@@ -69,7 +71,8 @@ def _make_type(cls: type, arrays: tuple[tuple[str, types.Type], ...]) -> TaskTyp
 @cache
 def _field_kinds(cls: type) -> dict[str, type]:
     hints = typing.get_type_hints(cls)
-    return {name: hints[name] for name in cls.__dataclass_fields__ if hints[name] in (*_SCALARS, np.ndarray)}
+    supported = (*_SCALARS, np.ndarray)
+    return {field.name: hints[field.name] for field in fields(cls) if hints[field.name] in supported}
 
 
 @cache

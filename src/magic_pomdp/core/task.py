@@ -57,6 +57,9 @@ class Task:
     context_size: ClassVar[int] = 0
     """Numbers in the context: what is known, and fixed, during one episode."""
 
+    continuous_state: ClassVar[tuple[int, ...]] = ()
+    """Which numbers of a state vary continuously, if the belief may blur them to keep its particles apart."""
+
     discount: float = 0.98
     """γ, the weight of the next step's reward against this one's."""
     max_steps: int = 100

@@ -84,7 +84,7 @@ def _pointer(context, builder, view_type: ViewType, view, indices):
 
 def _unpack_indices(context, builder, index_type, index):
     if isinstance(index_type, types.BaseTuple):
-        members = zip(index_type.types, cgutils.unpack_tuple(builder, index), strict=True)
+        members = list(zip(index_type.types, cgutils.unpack_tuple(builder, index), strict=True))
     else:
         members = [(index_type, index)]
     return [context.cast(builder, value, kind, types.intp) for kind, value in members]

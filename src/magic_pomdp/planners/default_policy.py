@@ -12,7 +12,7 @@ from magic_pomdp.planners.tree import compiled, copy_row, inlined
 HISTORY_START = U64(0xCBF29CE484222325)
 HISTORY_PRIME = U64(0x100000001B3)
 
-GREEDY_SAMPLE = 4
+GREEDY_SAMPLE = 2
 """Scenarios on which the greedy policy tries every macro-action."""
 
 

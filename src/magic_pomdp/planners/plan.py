@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
+from magic_pomdp.core.belief import Belief
 from magic_pomdp.planners.tree import TreeSnapshot
 
 GAP_CLOSED, BUDGET_USED, TREE_FULL = "gap closed", "budget used", "tree full"
@@ -60,3 +62,11 @@ class Plan:
     def cut_short(self) -> bool:
         """Whether the search ended early because its memory was full; the plan is valid all the same."""
         return self.stopped_by == TREE_FULL
+
+
+class Planner(Protocol):
+    """Anything that chooses a macro-action for a belief."""
+
+    def plan(self, belief: Belief, context: np.ndarray, *, seed: int | np.uint64 = 0) -> Plan:
+        """Choose a macro-action for a belief in a context; chance comes from the seed alone."""
+        ...

@@ -31,6 +31,7 @@ class LightDark(Task):
     action_size = 2
     observation_size = 3
     context_size = 5
+    continuous_state = (X, Y)
     scenarios = 20
     search_depth = 60
     macro_length = 6

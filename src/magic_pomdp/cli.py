@@ -1,0 +1,290 @@
+"""The command line. Each command is a call of a public function; what is slow to import is imported by who needs it."""
+
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+if TYPE_CHECKING:
+    from magic_pomdp.running.episode import EpisodeRecord
+    from magic_pomdp.running.evaluate import Evaluation, PlannerChoice
+
+FINE, WRONG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes."""
+
+
+def _default(metavar: str, meaning: str) -> Any:
+    """How --help shows a setting whose default depends on others."""
+    return tyro.conf.arg(metavar=metavar, help_behavior_hint=f"(default: {meaning})")
+
+
+TaskName = Annotated[str, tyro.conf.arg(metavar="TASK", help="A task's name, my_module:MyTask or my_file.py:MyTask.")]
+
+
+@dataclass(frozen=True)
+class EvaluateSettings:
+    """How to evaluate."""
+
+    planner: Annotated[str, tyro.conf.arg(metavar="{macro-despot,despot}")] = "macro-despot"
+    """DESPOT is Macro-DESPOT with primitive actions."""
+    macro_length: Annotated[int | None, _default("INT", "the task's own")] = None
+    """Length of the macro-actions."""
+    seconds: Annotated[float | None, _default("FLOAT", "0.1")] = None
+    """Budget of a plan in seconds."""
+    steps: Annotated[int | None, _default("INT", "none")] = None
+    """Budget of a plan in primitive steps instead: it gives the same result on every machine."""
+    episodes: int = 100
+    """Number of episodes."""
+    seed: int = 0
+    """What all chance follows from, 0 or more."""
+    workers: Annotated[int | None, _default("INT", "one for every core")] = None
+    """Processes that run episodes; 0 runs them in the main process, for debugging."""
+    json: Annotated[Path | None, _default("FILE", "one in the folder results, named after the settings")] = None
+    """Where to save the result."""
+    default_policy: Literal["greedy", "random"] = "greedy"
+    """Whose earnings are the search's first lower bounds: greedy in the task's upper bound, or random."""
+    scenarios: Annotated[int | None, _default("INT", "the task's own")] = None
+    """K, how many sampled futures a search shares among its nodes."""
+    search_depth: Annotated[int | None, _default("INT", "the task's own")] = None
+    """D, how many primitive steps to look ahead."""
+    xi: float = 0.95
+    """ξ, the share of the root's gap that a trial leaves alone."""
+    set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE")] = ()
+    """A parameter of the task."""
+
+
+@dataclass(frozen=True)
+class BenchSettings:
+    """How to measure."""
+
+    seconds: float = 0.2
+    """How long each search lasts."""
+    json: Annotated[Path | None, _default("FILE", "none")] = None
+    """Where to save the result."""
+
+
+def tasks() -> int:
+    """List the tasks that ship, with their sizes and parameters."""
+    from rich.table import Table
+
+    from magic_pomdp.core.registry import SHIPPED, find_task
+
+    table = Table("task", "numbers in", "parameters", show_lines=True)
+    for name in SHIPPED:
+        task_class = find_task(name)
+        about = (sys.modules[task_class.__module__].__doc__ or "").strip().splitlines()[0]
+        sizes = {kind: getattr(task_class, f"{kind}_size") for kind in ("state", "action", "observation", "context")}
+        fields: dict[str, Any] = task_class.__dataclass_fields__  # type: ignore[attr-defined]
+        table.add_row(
+            f"[bold]{name}[/bold]\n{about}",
+            "\n".join(f"{kind} {size}" for kind, size in sizes.items()),
+            "\n".join(f"{field.name} = {field.default}" for field in fields.values()),
+        )
+    _print(table)
+    return FINE
+
+
+def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
+    """Run many episodes of a planner in a task; report the return, and save everything as JSON."""
+    from magic_pomdp.running.saving import check_writable, save_json
+    from magic_pomdp.running.workers import JobFailed, start_server
+
+    if settings.workers != 0:
+        start_server()  # the workers' imports begin beside those that follow here
+    from magic_pomdp.core.registry import make_task
+    from magic_pomdp.planners.macro_despot import DespotSettings
+    from magic_pomdp.planners.plan import Budget
+    from magic_pomdp.running.evaluate import EvaluationInterrupted, PlannerChoice
+    from magic_pomdp.running.evaluate import evaluate as run_evaluation
+
+    the_task = make_task(task, **_parameters(settings.set))
+    seconds = 0.1 if settings.seconds is None and settings.steps is None else settings.seconds
+    choice = PlannerChoice(
+        settings.planner,
+        settings.macro_length,
+        Budget(seconds, settings.steps),
+        DespotSettings(settings.scenarios, settings.search_depth, settings.xi, settings.default_policy),
+    )
+    name = the_task.name or type(the_task).__name__
+    path = check_writable(settings.json or _default_path(name, choice, choice.length(the_task), settings.seed))
+    code = FINE
+    try:
+        with _episode_progress(settings.episodes) as advance:
+            evaluation = run_evaluation(the_task, choice, settings.episodes, settings.seed, settings.workers, advance)
+    except JobFailed as failure:
+        if failure.__cause__ is not None:  # it happened in this process, so Python knows where
+            traceback.print_exception(failure.__cause__)
+        return _complain(str(failure), WRONG)
+    except EvaluationInterrupted as interruption:
+        evaluation, code = interruption.evaluation, INTERRUPTED
+        if not evaluation.records:
+            print("Interrupted before an episode was finished: nothing is saved.", file=sys.stderr)
+            return code
+    save_json(path, evaluation.to_json())
+    _print(_evaluation_table(evaluation))
+    _print(f"Saved as {path}")
+    return code
+
+
+def check(task: TaskName, /) -> int:
+    """Test a task of your own: do its functions keep what planners rely on?"""
+    from magic_pomdp.core.registry import make_task
+    from magic_pomdp.testing import check_task
+
+    findings = check_task(make_task(task))
+    for finding in findings:
+        _print(f"{finding}\n")
+    _print(f"{task}: {len(findings)} to mend." if findings else f"{task} is fine.")
+    return WRONG if findings else FINE
+
+
+def doctor() -> int:
+    """See whether this machine is fit: versions, cores, the compile cache."""
+    from rich.table import Table
+
+    from magic_pomdp.running.doctor import examine
+
+    checks = examine()
+    table = Table(show_header=False)
+    for item in checks:
+        table.add_row(item.what, item.found)
+    _print(table)
+    advice = [item.advice for item in checks if item.advice]
+    for line in advice:
+        _print(line)
+    return WRONG if advice else FINE
+
+
+def bench(settings: BenchSettings) -> int:
+    """Measure how fast the simulator, the planner, the belief and the start are here."""
+    from rich.table import Table
+
+    from magic_pomdp.running.bench import run_bench
+    from magic_pomdp.running.saving import check_writable, save_json
+
+    path = check_writable(settings.json) if settings.json else None
+    report = run_bench(settings.seconds, lambda found: print(f"{found.name} …", file=sys.stderr))
+    if path:
+        save_json(path, report)
+    table = Table("measured", "value", "ratio", title=report["processor"], caption="ratio: against 64-bit hashing")
+    for found in report["measurements"]:
+        value = f"{found['value']:,.0f}" if found["value"] >= 1000 else f"{found['value']:.3g}"
+        table.add_row(found["name"], f"{value} {found['unit']}", f"{found['ratio']:.3g}")
+    _print(table)
+    return FINE
+
+
+COMMANDS: dict[str, Callable[..., int]] = {
+    "tasks": tasks,
+    "evaluate": evaluate,
+    "check": check,
+    "doctor": doctor,
+    "bench": bench,
+}
+
+
+def main() -> int:
+    """Run the command that was asked for; its exit code."""
+    config = (tyro.conf.OmitArgPrefixes, tyro.conf.UseAppendAction)
+    about = "Real-time planning under uncertainty: POMDPs in plain Python, planned at native speed."
+    try:
+        code = tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="magic-pomdp", description=about, config=config)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FINE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except MemoryError:
+        return _complain("There is not enough memory for these settings.", BAD_INPUT)
+    except ValueError as error:
+        return _complain(str(error), BAD_INPUT)
+
+
+def _complain(sentence: str, code: int) -> int:
+    print(f"magic-pomdp: {sentence}", file=sys.stderr)
+    return code
+
+
+def _print(what: Any) -> None:
+    """Print a table, or text as it is."""
+    from rich.console import Console
+
+    is_text = isinstance(what, str)
+    Console().print(what, markup=not is_text, highlight=False, soft_wrap=is_text)
+
+
+def _parameters(assignments: tuple[str, ...]) -> dict[str, str]:
+    for assignment in assignments:
+        if not re.fullmatch(r"\w+=.*", assignment):
+            raise ValueError(f"A parameter of the task is set as name=value, not {assignment!r}.")
+    return dict(assignment.split("=", 1) for assignment in assignments)
+
+
+def _default_path(task: str, choice: "PlannerChoice", length: int, seed: int) -> Path:
+    budget = f"{choice.budget.steps}steps" if choice.budget.seconds is None else f"{choice.budget.seconds:g}s"
+    name = re.sub(r"[^\w.-]", "-", f"{task}_{choice.name}_L{length}_{budget}_seed{seed}")
+    try:
+        Path("results").mkdir(exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"The folder results cannot be made ({error.strerror}): name a file with --json.") from None
+    return Path("results") / f"{name}.json"
+
+
+@contextmanager
+def _episode_progress(episodes: int) -> "Iterator[Callable[[EpisodeRecord], None]]":
+    """A progress bar on standard error; gives the function that is called with each record."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from magic_pomdp.running.statistics import mean, standard_error
+
+    report = TextColumn("{task.description}")
+    columns = (TextColumn("episodes"), BarColumn(), MofNCompleteColumn(), report, TimeRemainingColumn())
+    screen = Console(stderr=True)
+    bars = Progress(*columns, console=screen, transient=True, refresh_per_second=4, disable=not screen.is_terminal)
+    returns: list[float] = []
+    with bars as progress:
+        bar = progress.add_task("", total=max(episodes, 0))
+
+        def advance(record: "EpisodeRecord") -> None:
+            returns.append(record.total_return)
+            progress.update(bar, advance=1, description=f"return {mean(returns):.1f} ± {standard_error(returns):.1f}")
+
+        yield advance
+
+
+def _evaluation_table(evaluation: "Evaluation") -> Any:
+    from rich.table import Table
+
+    found = evaluation.to_json()
+    budget = evaluation.budget
+    allowed = "" if budget is None else f", {budget.steps:,} steps" if budget.steps else f", {budget.seconds:g} s"
+    title = f"{found['task']}: {found['planner']}, length {found['macro_length']}{allowed} a plan"
+    table = Table(show_header=False, title=title if evaluation.complete else f"{title} (interrupted)")
+    rows = {
+        "episodes": "{episodes}, seed {seed}",
+        "return": "{return_mean:.2f} ± {return_stderr:.2f}",
+        "discounted return": "{discounted_return_mean:.2f} ± {discounted_return_stderr:.2f}",
+        "successes": "{success_rate:.1%}",
+        "steps of an episode": "{steps_mean:.1f}",
+        "search depth": "{search_depth_mean:.1f} steps; deepest of an episode {search_depth_max_mean:.1f}",
+        "nodes of a search": "{nodes_mean:,.0f}",
+        "steps simulated": "{plan_steps_per_second:,.0f} a second",
+        "time of a plan": "{plan_seconds_p50:.4f} s; 99 % within {plan_seconds_p99:.4f} s",
+        "belief error": "{belief_error_mean:.3f}",
+        "belief drawn anew": "{recoveries} times; observations ignored: {ignored}",
+    }
+    for name, text in rows.items():
+        table.add_row(name, text.format_map(found))
+    if found["plans_cut_short"]:
+        table.add_row("plans cut short", f"{found['plans_cut_short']}: the tree was full")
+    return table

@@ -1,0 +1,195 @@
+"""How fast it runs here: the numbers that matter, each also against a fixed piece of work timed beside it.
+
+Machines differ, and so does one machine from hour to hour. So every measurement is taken in turns with a calibration
+kernel, a chain of 64-bit hashes. The `ratio` of a speed is its speed over the hashes per second; that of a time is the
+number of hashes that fit into it. Ratios can be compared where speeds cannot.
+"""
+
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from magic_pomdp import __version__
+from magic_pomdp.core.belief import Belief
+from magic_pomdp.core.randomness import mix, new_stream
+from magic_pomdp.core.task import RUNNING, Task
+from magic_pomdp.core.views import borrow
+from magic_pomdp.macros import decode_bezier
+from magic_pomdp.planners.macro_despot import MacroDespot
+from magic_pomdp.planners.plan import Budget
+from magic_pomdp.running.doctor import cpu_name
+from magic_pomdp.running.episode import draw_beginning
+from magic_pomdp.tasks.light_dark import LightDark, X
+
+compiled = njit(cache=True, error_model="numpy")
+
+REPEATS = 5
+"""Times that each thing is measured; the median counts."""
+CALIBRATION_HASHES = 4_000_000
+SIMULATED_STEPS = 1_000_000
+SECONDS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A median of several repeats."""
+
+    name: str
+    value: float
+    unit: str
+    """"/s" for a speed (more is better); s, ms or µs for a time (less is better)."""
+    ratio: float
+    """Value against the calibration kernel."""
+
+
+def run_bench(seconds: float = 0.2, on_progress: Callable[[Measurement], None] | None = None) -> dict[str, Any]:
+    """Measure everything, with searches of so many seconds. The report is a JSON object."""
+    measurements = []
+    for measurement in _measure_all(Budget(seconds=seconds)):
+        measurements.append(measurement)
+        if on_progress is not None:
+            on_progress(measurement)
+    return {
+        "version": __version__,
+        "processor": cpu_name(),
+        "python": platform.python_version(),
+        "numba": metadata.version("numba"),
+        "repeats": REPEATS,
+        "measurements": [asdict(measurement) for measurement in measurements],
+    }
+
+
+def _measure_all(budget: Budget) -> Iterator[Measurement]:
+    task = LightDark()
+    yield from _measure(_simulator(task), "/s", "steps in the bare simulator")
+    yield from _measure(_planner(task, 6, budget), "/s", "steps in Macro-DESPOT, length 6", "nodes, length 6")
+    yield from _measure(_planner(task, 1, budget), "/s", "steps in Macro-DESPOT, length 1", "nodes, length 1")
+    yield from _measure(_belief_update(task, lit=False), "ms", "belief update in the dark, 10,000 particles")
+    yield from _measure(_belief_update(task, lit=True), "ms", "belief update in the light, 10,000 particles")
+    yield from _measure(_decoding, "µs", "decoding 8 curves of length 8")
+    yield from _measure(_command("-c", "import magic_pomdp"), "s", "import magic_pomdp, from the shell")
+    with tempfile.TemporaryDirectory() as folder:
+        options = (
+            "--episodes",
+            "1",
+            "--steps",
+            "1",
+            "--set",
+            "max_steps=1",
+            "--json",
+            str(Path(folder) / "result.json"),
+        )
+        command = _command("-m", "magic_pomdp", "evaluate", "light-dark", *options)
+        yield from _measure(command, "s", "evaluate, from the shell through one plan")
+
+
+def _measure(probe: Callable[[], tuple[float, ...]], unit: str, *names: str) -> Iterator[Measurement]:
+    """Run a probe, which gives a number for each name, in turns with the calibration."""
+    probe()  # compiles or loads what it needs
+    hashes, values = [], []
+    for _ in range(REPEATS):
+        hashes.append(_hashes_per_second())
+        values.append(probe())
+    for name, column in zip(names, zip(*values, strict=True), strict=True):
+        if unit == "/s":
+            ratios = [value / speed for value, speed in zip(column, hashes, strict=True)]
+        else:
+            ratios = [value * SECONDS[unit] * speed for value, speed in zip(column, hashes, strict=True)]
+        yield Measurement(name, statistics.median(column), unit, statistics.median(ratios))
+
+
+def _hashes_per_second() -> float:
+    _hash_chain(np.uint64(1), 1)
+    started = time.perf_counter()
+    _hash_chain(np.uint64(1), CALIBRATION_HASHES)
+    return CALIBRATION_HASHES / (time.perf_counter() - started)
+
+
+def _simulator(task: Task) -> Callable[[], tuple[float, ...]]:
+    context, start = draw_beginning(task, new_stream(0))
+    state, observation, random = start.copy(), np.zeros(task.observation_size), new_stream(0)
+
+    def probe() -> tuple[float, ...]:
+        started = time.perf_counter()
+        _run_simulator(task, context, start, state, task.actions()[:-1], observation, random, SIMULATED_STEPS)
+        return (SIMULATED_STEPS / (time.perf_counter() - started),)
+
+    return probe
+
+
+def _planner(task: Task, length: int, budget: Budget) -> Callable[[], tuple[float, ...]]:
+    planner = MacroDespot(task, task.macro_actions(length), budget=budget)
+    context, _ = draw_beginning(task, new_stream(0))
+    belief = Belief.initial(task, context)
+
+    def probe() -> tuple[float, ...]:
+        plan = planner.plan(belief, context)
+        return plan.steps / plan.seconds, plan.nodes / plan.seconds
+
+    return probe
+
+
+def _belief_update(task: Task, lit: bool) -> Callable[[], tuple[float, ...]]:
+    """One step along the strip of light, or beside it."""
+    context = np.array([3.0, 0.0, 0.0, -3.0, 0.0])
+    particles = Belief.initial(task, context, 10_000).particles
+    if lit:
+        particles[:, X] *= 0.0
+    action = np.array([0.0, 1.0])
+    observation = np.array([1.0, 0.0, 0.0]) if lit else np.zeros(3)
+
+    def probe() -> tuple[float, ...]:
+        belief = Belief(task, context, particles)
+        started = time.perf_counter()
+        belief.update(action, observation)
+        return (1e3 * (time.perf_counter() - started),)
+
+    return probe
+
+
+def _decoding() -> tuple[float, ...]:
+    parameters = np.sin(np.arange(48.0)).reshape(8, 6)
+    count = 100
+    started = time.perf_counter()
+    for _ in range(count):
+        decode_bezier(parameters, 8)
+    return (1e6 * (time.perf_counter() - started) / count,)
+
+
+def _command(*arguments: str) -> Callable[[], tuple[float, ...]]:
+    def probe() -> tuple[float, ...]:
+        started = time.perf_counter()
+        subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+        return (time.perf_counter() - started,)
+
+    return probe
+
+
+@compiled
+def _hash_chain(value, count):
+    for _ in range(count):
+        value = mix(value)
+    return value
+
+
+@compiled
+def _run_simulator(task, context, start, state, actions, observation, random, count):
+    """Step through the actions in turn, from the start again whenever the episode ends."""
+    context, start, state, actions = borrow(context), borrow(start), borrow(state), borrow(actions)
+    observation, random = borrow(observation), borrow(random)
+    for i in range(count):
+        _, outcome = task.step(context, state, actions[i % len(actions)], random, observation)
+        if outcome != RUNNING:
+            for j in range(len(state)):
+                state[j] = start[j]

@@ -1,0 +1,133 @@
+"""One episode: plan, carry the macro-action out, update the belief after every primitive step."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from magic_pomdp.core.belief import Belief
+from magic_pomdp.core.randomness import new_stream, seek, stream_key
+from magic_pomdp.core.task import OUTCOMES, RUNNING, Task
+from magic_pomdp.core.views import borrow
+from magic_pomdp.planners.plan import Plan, Planner
+from magic_pomdp.running.statistics import mean
+
+compiled = njit(cache=True, error_model="numpy")
+
+BEGINNING, WORLD, BELIEF, PLAN = range(4)
+"""What a random stream of an episode is for. The world's noise at a time is the same whatever was done before."""
+
+
+@dataclass(frozen=True)
+class EpisodeRecord:
+    """What happened in an episode."""
+
+    episode: int
+    """The episode's number: with the seed, it determines every random number."""
+    total_return: float
+    """Sum of all rewards."""
+    discounted_return: float
+    """Sum of all rewards, each discounted to the beginning."""
+    steps: int
+    """Primitive steps."""
+    outcome: str
+    """"success", "failure", or "unfinished" after the task's max_steps."""
+    belief_error: float
+    """Mean over the steps of the distance between particles and the true state, before each action."""
+    belief_error_final: float
+    """The same, before the last action only."""
+    recoveries: int
+    """Times the belief had lost track and was drawn anew from the past."""
+    ignored: int
+    """Observations that the belief had to ignore."""
+    plan_seconds: tuple[float, ...]
+    """Time of each plan."""
+    plan_steps: tuple[int, ...]
+    """Primitive steps that each plan simulated."""
+    plan_depths: tuple[int, ...]
+    """Depth of each plan's search, in primitive steps."""
+    plan_nodes: tuple[int, ...]
+    """Belief nodes that each plan expanded."""
+    plans_cut_short: int
+    """Plans whose search ended early because its memory was full."""
+
+    def to_json(self) -> dict[str, Any]:
+        """All that does not depend on the machine's speed."""
+        return {
+            "episode": self.episode,
+            "return": self.total_return,
+            "discounted_return": self.discounted_return,
+            "steps": self.steps,
+            "outcome": self.outcome,
+            "belief_error": self.belief_error,
+            "belief_error_final": self.belief_error_final,
+            "recoveries": self.recoveries,
+            "ignored": self.ignored,
+            "plans": len(self.plan_steps),
+        }
+
+
+def run_episode(task: Task, planner: Planner, seed: int = 0, episode: int = 0) -> EpisodeRecord:
+    """Run an episode to its end, or for the task's max_steps. Its luck depends on (seed, episode) alone."""
+    context, state = draw_beginning(task, new_stream(seed, episode, BEGINNING))
+    belief = Belief.initial(task, context, seed=int(stream_key(seed, episode, BELIEF)))
+    world, random = stream_key(seed, episode, WORLD), np.empty(1, np.uint64)
+    rewards: list[float] = []
+    errors: list[float] = []
+    plans: list[Plan] = []
+    outcome = RUNNING
+    while outcome == RUNNING and len(rewards) < task.max_steps:
+        plan = planner.plan(belief, context, seed=stream_key(seed, episode, PLAN, len(rewards)))
+        plans.append(plan)
+        if len(plan.macro_action) == 0:
+            raise ValueError("The planner chose a macro-action without any action in it.")
+        for action in np.ascontiguousarray(plan.macro_action, dtype=np.float64):
+            errors.append(belief.error(state))
+            observation = np.zeros(task.observation_size)
+            reward, outcome = _step(task, context, state, action, world, len(rewards), random, observation)
+            if not math.isfinite(reward):
+                raise ValueError(f"{type(task).__name__}.step gave the reward {reward} after {len(rewards)} steps.")
+            rewards.append(reward)
+            if outcome != RUNNING or len(rewards) >= task.max_steps:
+                break
+            belief.update(action, observation)
+    return EpisodeRecord(
+        episode=episode,
+        total_return=math.fsum(rewards),
+        discounted_return=math.fsum(task.discount**time * reward for time, reward in enumerate(rewards)),
+        steps=len(rewards),
+        outcome=OUTCOMES[outcome],
+        belief_error=mean(errors),
+        belief_error_final=errors[-1] if errors else 0.0,
+        recoveries=belief.recoveries,
+        ignored=belief.ignored,
+        plan_seconds=tuple(plan.seconds for plan in plans),
+        plan_steps=tuple(plan.steps for plan in plans),
+        plan_depths=tuple(plan.depth for plan in plans),
+        plan_nodes=tuple(plan.nodes for plan in plans),
+        plans_cut_short=sum(plan.cut_short for plan in plans),
+    )
+
+
+def draw_beginning(task: Task, random: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The context and the true state of a new episode."""
+    context, state = np.zeros(task.context_size), np.zeros(task.state_size)
+    _draw(task, random, context, state)
+    return context, state
+
+
+@compiled
+def _draw(task, random, context, state):
+    random, context, state = borrow(random), borrow(context), borrow(state)
+    task.draw_context(random, context)
+    task.draw_state(context, random, state)
+
+
+@compiled
+def _step(task, context, state, action, key, time, random, observation):
+    context, state, action = borrow(context), borrow(state), borrow(action)
+    random, observation = borrow(random), borrow(observation)
+    seek(random, key, time)
+    return task.step(context, state, action, random, observation)

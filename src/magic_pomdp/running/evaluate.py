@@ -1,0 +1,227 @@
+"""How good a planner is: many episodes, and what they add up to."""
+
+import dataclasses
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from magic_pomdp import __version__
+from magic_pomdp.core.belief import Belief
+from magic_pomdp.core.macro_actions import MacroActions
+from magic_pomdp.core.randomness import new_stream
+from magic_pomdp.core.registry import nearest
+from magic_pomdp.core.task import OUTCOMES, SUCCESS, Task
+from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespot
+from magic_pomdp.planners.plan import Budget, Planner
+from magic_pomdp.running.episode import EpisodeRecord, draw_beginning, run_episode
+from magic_pomdp.running.statistics import mean, percentile, standard_error
+from magic_pomdp.running.workers import available_cores, run_jobs
+
+PLANNERS = ("macro-despot", "despot")
+
+
+@dataclass(frozen=True)
+class PlannerChoice:
+    """A planner by name, with its settings. Called with a task, it makes the planner."""
+
+    name: str = "macro-despot"
+    macro_length: int | None = None
+    """Length of the macro-actions (default: the task's own; DESPOT plans with primitive actions)."""
+    budget: Budget = field(default_factory=lambda: Budget(seconds=0.1))
+    settings: DespotSettings = field(default_factory=DespotSettings)
+
+    def __post_init__(self) -> None:
+        if self.name not in PLANNERS:
+            raise ValueError(
+                f"There is no planner {self.name!r}{nearest(self.name, PLANNERS)} (there are: {', '.join(PLANNERS)})."
+            )
+        if self.macro_length is not None and self.macro_length < 1:
+            raise ValueError(f"The macro length must be at least 1, not {self.macro_length}.")
+        if self.name == "despot" and self.macro_length not in (None, 1):
+            raise ValueError(
+                f"DESPOT plans with primitive actions, so its macro length is 1, not {self.macro_length}: "
+                "use macro-despot for longer ones."
+            )
+
+    def __call__(self, task: Task) -> MacroDespot:
+        if self.name == "despot":
+            macro_actions = MacroActions.repeat(task.actions(), 1)
+        else:
+            macro_actions = task.macro_actions(self.length(task))
+        return MacroDespot(task, macro_actions, self.settings, self.budget)
+
+    def length(self, task: Task) -> int:
+        """Length of the macro-actions in a task."""
+        return 1 if self.name == "despot" else self.macro_length or task.macro_length
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The episodes of one planner in one task."""
+
+    task: str
+    planner: str
+    macro_length: int | None
+    """Longest macro-action of the planner's set; None for a planner without one."""
+    budget: Budget | None
+    seed: int
+    settings: dict[str, Any]
+    task_parameters: dict[str, Any]
+    records: tuple[EpisodeRecord, ...]
+    """By the episodes' numbers."""
+    complete: bool
+    """False if it was interrupted before all episodes were finished."""
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as a JSON object. Only the keys `plan_seconds_*` and `plan_steps_per_second` depend on speed."""
+        records = self.records
+        returns = [record.total_return for record in records]
+        discounted_returns = [record.discounted_return for record in records]
+        seconds = [plan for record in records for plan in record.plan_seconds]
+        simulated = [plan for record in records for plan in record.plan_steps]
+        return {
+            "task": self.task,
+            "planner": self.planner,
+            "macro_length": self.macro_length,
+            "budget": _without_none(dataclasses.asdict(self.budget)) if self.budget else None,
+            "episodes": len(records),
+            "seed": self.seed,
+            "complete": self.complete,
+            "return_mean": mean(returns),
+            "return_stderr": standard_error(returns),
+            "discounted_return_mean": mean(discounted_returns),
+            "discounted_return_stderr": standard_error(discounted_returns),
+            "success_rate": mean([record.outcome == OUTCOMES[SUCCESS] for record in records]),
+            "steps_mean": mean([record.steps for record in records]),
+            "plan_steps_per_second": sum(simulated) / max(sum(seconds), 1e-9),
+            "plan_seconds_p50": percentile(seconds, 50),
+            "plan_seconds_p99": percentile(seconds, 99),
+            "search_depth_mean": mean([plan for record in records for plan in record.plan_depths]),
+            "search_depth_max_mean": mean([max(record.plan_depths, default=0) for record in records]),
+            "nodes_mean": mean([plan for record in records for plan in record.plan_nodes]),
+            "plans_cut_short": sum(record.plans_cut_short for record in records),
+            "belief_error_mean": mean([record.belief_error for record in records]),
+            "recoveries": sum(record.recoveries for record in records),
+            "ignored": sum(record.ignored for record in records),
+            "settings": self.settings,
+            "task_parameters": self.task_parameters,
+            "version": __version__,
+            "records": [record.to_json() for record in records],
+        }
+
+
+class EvaluationInterrupted(KeyboardInterrupt):
+    """Ctrl-C during an evaluation; holds what was finished."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        super().__init__("The evaluation was interrupted.")
+        self.evaluation = evaluation
+
+
+def evaluate(
+    task: Task,
+    make_planner: Callable[[Task], Planner] | None = None,
+    episodes: int = 100,
+    seed: int = 0,
+    workers: int | None = None,
+    on_progress: Callable[[EpisodeRecord], None] | None = None,
+) -> Evaluation:
+    """Run episodes 0 … episodes − 1 in worker processes and report on them.
+
+    `make_planner` is a PlannerChoice or anything picklable that makes a planner for a task (default: Macro-DESPOT with
+    the task's own settings). `workers` are as many as there are cores, unless told otherwise; 0 runs all in this
+    process. The results do not depend on their number. `on_progress` is called with each record as it comes.
+    """
+    if episodes < 1:
+        raise ValueError(f"The number of episodes must be at least 1, not {episodes}.")
+    if seed < 0:
+        raise ValueError(f"The seed must be at least 0, not {seed}.")
+    make_planner = make_planner or PlannerChoice()
+    workers = available_cores() if workers is None else workers
+    evaluation = _before_any_episode(task, make_planner, seed)  # bad settings are found here, before a worker starts
+    _make_importable(type(task))
+    records: dict[int, EpisodeRecord] = {}
+
+    def so_far() -> Evaluation:
+        by_number = tuple(records[episode] for episode in sorted(records))
+        return dataclasses.replace(evaluation, records=by_number, complete=len(records) == episodes)
+
+    try:
+        with closing(run_jobs(_EpisodeJob(task, make_planner, seed), range(episodes), workers, "Episode")) as results:
+            for episode, record in results:
+                records[episode] = record
+                if on_progress is not None:
+                    on_progress(record)
+    except KeyboardInterrupt:
+        raise EvaluationInterrupted(so_far()) from None
+    return so_far()
+
+
+@dataclass(frozen=True)
+class _EpisodeJob:
+    """What is sent to a worker; called there, it gives the function that runs an episode by its number."""
+
+    task: Task
+    make_planner: Callable[[Task], Planner]
+    seed: int
+
+    def __call__(self) -> Callable[[int], EpisodeRecord]:
+        planner = self.make_planner(self.task)
+        warm_up(self.task, planner)
+        return lambda episode: run_episode(self.task, planner, self.seed, episode)
+
+
+def warm_up(task: Task, planner: Planner) -> None:
+    """Compile the planner, or load it from disk, so that the time of the first plan is that of a search."""
+    if isinstance(planner, MacroDespot):
+        context, state = draw_beginning(task, new_stream(0))
+        planner.plan(Belief(task, context, state[None]), context, budget=Budget(steps=1))
+
+
+def _before_any_episode(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> Evaluation:
+    planner = make_planner(task)
+    macro_actions: MacroActions | None = getattr(planner, "macro_actions", None)
+    return Evaluation(
+        task=task.name or type(task).__name__,
+        planner=make_planner.name if isinstance(make_planner, PlannerChoice) else type(planner).__name__,
+        macro_length=None if macro_actions is None else int(macro_actions.lengths.max()),
+        budget=getattr(planner, "budget", None),
+        seed=seed,
+        settings=_settings(task, planner),
+        task_parameters=_parameters(task),
+        records=(),
+        complete=False,
+    )
+
+
+def _settings(task: Task, planner: Planner) -> dict[str, Any]:
+    """A planner's settings, with the task's own numbers where the planner leaves them to the task."""
+    settings = getattr(planner, "settings", None)
+    if settings is None:
+        return {}
+    return {
+        name: getattr(task, name, None) if value is None else value
+        for name, value in dataclasses.asdict(settings).items()
+    }
+
+
+def _parameters(task: Task) -> dict[str, Any]:
+    names = ["discount", "max_steps", *(item.name for item in dataclasses.fields(task))]  # type: ignore[arg-type]
+    values = {name: getattr(task, name) for name in names}
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
+
+
+def _without_none(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _make_importable(cls: type) -> None:
+    """Let workers find a task that was given as a file: its folder need not be on Python's path."""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    if file is not None and "." not in cls.__module__ and str(Path(file).parent) not in sys.path:
+        sys.path.append(str(Path(file).parent))

@@ -1,0 +1,41 @@
+"""Results on disk: whole or not at all."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+
+def check_writable(path: Path) -> Path:
+    """The file that a result can be saved to, or a ValueError that says why not. An existing file stays as it is."""
+    try:
+        path = path.resolve()
+        if path.is_dir():
+            raise ValueError(f"{path} is a folder: name a file in it.")
+        if not path.parent.is_dir():
+            raise ValueError(f"There is no folder {path.parent} to save {path.name} in: make it first.")
+        if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
+            raise ValueError(f"{path} cannot be overwritten: choose another file.")
+        _temporary(path).touch()
+        _temporary(path).unlink()
+    except OSError as error:
+        raise ValueError(f"Nothing can be saved as {path} ({error.strerror}): choose another place.") from None
+    return path
+
+
+def save_json(path: Path, data: dict[str, Any]) -> None:
+    """Write a file of JSON in one step: whoever reads it sees the old text or the new, never half."""
+    temporary = _temporary(path)
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            json.dump(data, file, indent=2, ensure_ascii=False)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.part")

@@ -1,0 +1,215 @@
+"""Many jobs in worker processes. A worker that dies is replaced and its job done again: it costs time, never a job.
+
+Workers are forked from a server process that has imported numba and the planner once, so that they start in
+milliseconds, share memory, and inherit nothing from the caller (neither threads nor open files). `start_server` lets
+these imports begin while the caller is still busy with its own.
+"""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import connection, forkserver
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+ATTEMPTS = 3
+"""A job that has ended so many workers is given up."""
+PRELOADED = ["magic_pomdp.running.preload"]
+HINT = "to see where, use `--workers 0` and set NUMBA_DISABLE_JIT=1"
+
+READY, DONE, FAILED, DIED = range(4)
+"""What a worker's message says."""
+
+_context: Any = multiprocessing.get_context(
+    "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+)
+
+
+class JobFailed(Exception):
+    """A job raised an exception, or ended its worker time after time. The text is one sentence for a person."""
+
+
+def available_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def start_server() -> None:
+    """Begin the imports that all workers share, without waiting for them."""
+    if _context.get_start_method() == "forkserver":
+        _context.set_forkserver_preload(PRELOADED)
+        with _interrupts_blocked():
+            forkserver.ensure_running()
+
+
+def run_jobs(
+    make_function: Callable[[], Callable[[int], Result]],
+    jobs: Iterable[int],
+    workers: int,
+    kind: str = "Job",
+) -> Generator[tuple[int, Result], None, None]:
+    """Yield (job, result) for every job, in the order in which they are finished.
+
+    Each worker calls `make_function` once (it must be picklable) and then its result for one job after the other.
+    With 0 workers everything happens in this process. `kind` is what messages call a job.
+    """
+    if workers < 0:
+        raise ValueError(f"The number of workers must be at least 0, not {workers}.")
+    if workers == 0:
+        return _run_here(make_function, jobs, kind)
+    try:
+        payload = pickle.dumps(make_function)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(f"This cannot be sent to worker processes ({error}): use 0 workers.") from None
+    return _run_in_workers(payload, jobs, workers, kind)
+
+
+def _run_here(make_function: Callable, jobs: Iterable[int], kind: str) -> Generator[tuple[int, Any], None, None]:
+    try:
+        function = make_function()
+    except Exception as error:
+        raise JobFailed(f"Nothing could start because of {_describe(error)}.") from error
+    for job in jobs:
+        try:
+            result = function(job)
+        except Exception as error:
+            raise JobFailed(f"{kind} {job} failed with {_describe(error)}.") from error
+        yield job, result
+
+
+def _run_in_workers(
+    payload: bytes, jobs: Iterable[int], count: int, kind: str
+) -> Generator[tuple[int, Any], None, None]:
+    start_server()
+    waiting = iter(jobs)
+    deaths: Counter[int] = Counter()
+    workers: dict[Any, _Worker] = {}
+    try:
+        for _, job in zip(range(count), waiting, strict=False):
+            worker = _Worker(payload, job)
+            workers[worker.connection] = worker
+        while workers:
+            for ready in connection.wait(list(workers)):
+                worker, job = workers[ready], workers[ready].job
+                message, value = worker.receive()
+                if message == DONE:
+                    following = next(waiting, None)
+                    if following is None:
+                        workers.pop(ready).stop()
+                    else:
+                        worker.give(following)
+                    yield job, value
+                elif message == FAILED:
+                    raise JobFailed(_failure_sentence(worker, kind, value))
+                elif message == DIED:
+                    workers.pop(ready).stop()
+                    deaths[job] += 1
+                    if deaths[job] == ATTEMPTS:
+                        raise JobFailed(_death_sentence(worker, kind))
+                    worker = _Worker(payload, job)
+                    workers[worker.connection] = worker
+    finally:
+        for worker in workers.values():
+            worker.stop()
+
+
+class _Worker:
+    """The caller's side of one worker process, which always has a job."""
+
+    def __init__(self, payload: bytes, job: int) -> None:
+        self.connection, far_end = _context.Pipe()
+        self.process = _context.Process(target=_serve, args=(far_end, payload), daemon=True)
+        self.ready = False
+        with _interrupts_blocked():
+            self.process.start()
+        far_end.close()  # the worker's is now the only one, so that its death ends the connection
+        self.give(job)
+
+    def give(self, job: int) -> None:
+        self.job = job
+        with suppress(OSError):  # of a worker that has died: this is seen when its answer is awaited
+            self.connection.send(job)
+
+    def receive(self) -> tuple[int, Any]:
+        """Its next message and what comes with it."""
+        try:
+            message, value = self.connection.recv()
+        except (EOFError, OSError):
+            self.process.join(timeout=1.0)
+            return DIED, None
+        self.ready = self.ready or message == READY
+        return message, value
+
+    def stop(self) -> None:
+        if self.process.is_alive():
+            self.process.kill()
+        self.process.join()
+        self.connection.close()
+
+
+def _serve(to_parent: connection.Connection, payload: bytes) -> None:
+    """A worker's life."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with suppress(EOFError, OSError):  # the parent has gone
+        try:
+            function = pickle.loads(payload)()
+        except Exception as error:
+            to_parent.send((FAILED, _describe(error)))
+            return
+        to_parent.send((READY, None))
+        while True:
+            job = to_parent.recv()
+            try:
+                to_parent.send((DONE, function(job)))
+            except Exception as error:
+                to_parent.send((FAILED, _describe(error)))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Hold Ctrl-C back while a process starts; the new process inherits this, and is never interrupted itself."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _describe(error: Exception) -> str:
+    """An exception in one line; the first lines of numba's only say in which pass it failed."""
+    lines = [line.strip() for line in str(error).splitlines() if not line.startswith("Failed in nopython mode")]
+    return f"{type(error).__name__}: {' '.join(lines[:1])}".rstrip(" :.")
+
+
+def _failure_sentence(worker: _Worker, kind: str, error: str) -> str:
+    if worker.ready:
+        return f"{kind} {worker.job} failed with {error} ({HINT})."
+    return f"Nothing could start because of {error} ({HINT})."
+
+
+def _death_sentence(worker: _Worker, kind: str) -> str:
+    code = worker.process.exitcode or 0
+    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    if worker.ready:
+        return f"{kind} {worker.job} has ended its worker process {ATTEMPTS} times ({how}; {HINT})."
+    return (
+        f"The workers end before they have started ({how}): a script that uses workers must do so under "
+        '`if __name__ == "__main__":`.'
+    )

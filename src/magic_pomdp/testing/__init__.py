@@ -1,0 +1,63 @@
+"""Conformance checks for tasks and planners, your own included.
+
+    for finding in check_task(MyTask):
+        print(finding)
+
+An empty list means that nothing was found. The checks go from the outside in: what the class declares; what its
+functions do as plain Python, where a write beyond the end of an array is an error and not a corrupted memory; whether
+they compile and then do the same; and at last whether likelihood and upper bound agree with what `step` does. Each
+stage runs only if the one before found nothing. All are deterministic.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from magic_pomdp.core.task import Task
+from magic_pomdp.testing.compiled import check_agreement, check_compiles, check_side_by_side
+from magic_pomdp.testing.declaration import check_choices, check_class, check_parameters
+from magic_pomdp.testing.finding import Broken, Finding
+from magic_pomdp.testing.likelihood import check_likelihood
+from magic_pomdp.testing.plain import Record, check_absorbing, check_explained, check_repeatable, record_episodes
+from magic_pomdp.testing.planner import check_planner
+from magic_pomdp.testing.upper_bound import check_upper_bound
+
+__all__ = ["Finding", "check_planner", "check_task"]
+
+STAGES: tuple[tuple[Callable[[Task, Record], Iterator[Finding]], ...], ...] = (
+    (check_repeatable, check_absorbing, check_explained),
+    (check_compiles,),
+    (check_agreement, check_side_by_side),
+    (check_likelihood, check_upper_bound),
+)
+
+
+def check_task(task: Task | type[Task]) -> list[Finding]:
+    """Everything that is wrong with a task (an object, or a class to be used with its default parameters)."""
+    task_class = task if isinstance(task, type) else type(task)
+    findings = list(check_class(task_class))
+    if findings:
+        return findings
+    try:
+        with np.errstate(all="ignore"):  # compiled code divides by zero and overflows in silence, too
+            task = _with_defaults(task) if isinstance(task, type) else task
+            findings = list(check_parameters(task)) or list(check_choices(task))
+            if findings:
+                return findings
+            record = record_episodes(task)
+            for stage in STAGES:
+                findings = [finding for check in stage for finding in check(task, record)]
+                if findings:
+                    return findings
+    except Broken as broken:
+        findings.append(broken.finding)
+    return findings
+
+
+def _with_defaults(task_class: type[Task]) -> Task:
+    try:
+        return task_class()
+    except Exception as error:
+        seen = f"it cannot be made without arguments: {type(error).__name__}: {error}"
+        advice = "Give every parameter a default that works, or check an object instead of the class"
+        raise Broken(task_class.__name__, seen, "default parameters", advice) from error

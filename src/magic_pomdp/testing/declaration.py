@@ -1,0 +1,153 @@
+"""What a task's class must declare: sizes, functions with the right arguments, parameters, and actions to choose."""
+
+import dataclasses
+import inspect
+import typing
+from collections.abc import Iterator
+from types import FunctionType
+from typing import NamedTuple
+
+import numpy as np
+
+from magic_pomdp.core.macro_actions import MacroActions
+from magic_pomdp.core.task import Task
+from magic_pomdp.testing.finding import Broken, Finding, attempt
+
+
+class Function(NamedTuple):
+    """What a function of a task is given, and what it does with it."""
+
+    arguments: tuple[str, ...]
+    fills: tuple[str, ...] = ()
+    """Arguments of which it must write every element; what they held before means nothing."""
+    changes: tuple[str, ...] = ()
+    """Arguments that it may change. All others it only reads."""
+
+
+FUNCTIONS = {
+    "draw_context": Function(("random", "context"), fills=("context",), changes=("random",)),
+    "draw_state": Function(("context", "random", "state"), fills=("state",), changes=("random",)),
+    "step": Function(
+        ("context", "state", "action", "random", "observation"), fills=("observation",), changes=("state", "random")
+    ),
+    "log_likelihood": Function(("context", "state", "action", "observation")),
+    "observation_key": Function(("observation",)),
+    "upper_bound": Function(("context", "state")),
+    "particle_features": Function(("context", "state", "features"), fills=("features",)),
+    "context_features": Function(("context", "features"), fills=("features",)),
+    "state_distance": Function(("state", "other")),
+}
+
+SMALLEST = {
+    "state_size": 1,
+    "action_size": 1,
+    "observation_size": 0,
+    "context_size": 0,
+    "scenarios": 1,
+    "particles": 1,
+    "search_depth": 1,
+    "macro_length": 1,
+}
+
+KINDS = {float: (int, float, np.floating), int: (int, np.integer), bool: (bool, np.bool_), np.ndarray: (np.ndarray,)}
+"""Kinds of parameters, and the values that each accepts."""
+
+MACRO_LENGTHS = (1, 2, 7)
+
+
+def check_class(task_class: type) -> Iterator[Finding]:
+    """Whether a class has a name, sizes and functions with the right arguments."""
+    if not issubclass(task_class, Task):
+        advice = "Write `class MyTask(magic_pomdp.Task)`"
+        yield Finding(task_class.__name__, "it is not a task", "a class derived from magic_pomdp.Task", advice)
+        return
+    if not task_class.name:
+        yield Finding("name", "it is empty", "what the command line calls the task", 'Write `name = "my-task"`')
+    for name, smallest in SMALLEST.items():
+        size = getattr(task_class, name, None)
+        if not isinstance(size, int) or size < smallest:
+            seen = "it is missing" if size is None else f"it is {size!r}"
+            advice = f"Write `{name} = …` in the class, without an annotation"
+            yield Finding(name, seen, f"a whole number of at least {smallest}", advice)
+    columns, size = task_class.continuous_state, getattr(task_class, "state_size", 0)
+    if len(set(columns)) < len(columns) or not set(columns) <= set(range(size)):
+        advice = "Write `continuous_state = (X, Y)` with the indices of the state that may be blurred"
+        yield Finding("continuous_state", f"it is {columns}", f"different indices below state_size = {size}", advice)
+    for name, function in FUNCTIONS.items():
+        yield from _check_signature(task_class, name, function.arguments)
+    if task_class.actions is Task.actions and task_class.macro_actions is Task.macro_actions:
+        advice = "Write `def actions(self)`; it is ordinary Python and never compiled"
+        yield Finding("actions", "it is missing", "a method that returns an array (count, action_size)", advice)
+
+
+def _check_signature(task_class: type, name: str, arguments: tuple[str, ...]) -> Iterator[Finding]:
+    head = f"`def {name}({', '.join(('self', *arguments))})`"
+    method = inspect.getattr_static(task_class, name, None)
+    if not isinstance(method, FunctionType):
+        seen = "it is missing" if method is None else f"it is a {type(method).__name__}"
+        yield Finding(name, seen, f"an ordinary method {head}", f"Write {head}")
+        return
+    parameters = list(inspect.signature(method).parameters.values())
+    if any(parameter.kind != parameter.POSITIONAL_OR_KEYWORD for parameter in parameters):
+        yield Finding(name, "it has * or keyword-only arguments", head, f"Write {head}")
+    elif len(parameters) != 1 + len(arguments):
+        given = ", ".join(parameter.name for parameter in parameters)
+        seen = f"it takes {len(parameters)} arguments ({given})"
+        yield Finding(name, seen, f"{1 + len(arguments)}, self included", f"Write {head}")
+
+
+def check_parameters(task: Task) -> Iterator[Finding]:
+    """Whether all parameters are of kinds that compiled code knows, and in range."""
+    hints = typing.get_type_hints(type(task))
+    for field in dataclasses.fields(task):  # type: ignore[arg-type]
+        kind, value = hints[field.name], getattr(task, field.name)
+        if kind not in KINDS:
+            seen = f"it is annotated as {getattr(kind, '__name__', kind)}"
+            advice = "Use one of these, or a ClassVar for what compiled functions do not need"
+            yield Finding(field.name, seen, "float, int, bool or np.ndarray", advice)
+        elif not isinstance(value, KINDS[kind]):
+            seen, expected = f"its value is {value!r}", f"a value of its kind, {kind.__name__}"
+            yield Finding(field.name, seen, expected, "Change the value or the annotation")
+        elif getattr(type(task), field.name, field.default) is not field.default:
+            seen = f"the class says {getattr(type(task), field.name)!r}, but objects are made with {field.default!r}"
+            advice = f"Annotate it again where you set it: `{field.name}: {kind.__name__} = …`"
+            yield Finding(field.name, seen, "one default value", advice)
+    if not 0.0 < task.discount <= 1.0:
+        yield Finding("discount", f"it is {task.discount}", "a number in (0, 1]", "Change it")
+    if task.max_steps < 1:
+        yield Finding("max_steps", f"it is {task.max_steps}", "at least 1", "Change it")
+
+
+def check_choices(task: Task) -> Iterator[Finding]:
+    """Whether there are primitive actions and macro-actions to choose among."""
+    if type(task).actions is not Task.actions:
+        actions = attempt("actions", task.actions)
+        shape = getattr(actions, "shape", None)
+        if not isinstance(actions, np.ndarray) or actions.ndim != 2 or actions.shape[1] != task.action_size:
+            seen = f"it returned {type(actions).__name__}" + (f" of shape {shape}" if shape is not None else "")
+            expected, advice = f"a numpy array of shape (count, {task.action_size})", "Return one row for each action"
+            raise Broken("actions", seen, expected, advice)
+        if len(actions) == 0 or not np.isfinite(actions.astype(np.float64)).all():
+            seen = "it returned no action" if len(actions) == 0 else "it returned NaN or infinity"
+            yield Finding("actions", seen, "at least one row of finite numbers", "Correct the array")
+            return
+    for length in (task.macro_length, *MACRO_LENGTHS):
+        macro_actions = attempt("macro_actions", task.macro_actions, length)
+        if not isinstance(macro_actions, MacroActions):
+            seen = f"it returned {type(macro_actions).__name__} for length {length}"
+            advice = "Build one with MacroActions.repeat(actions, length)"
+            raise Broken("macro_actions", seen, "a magic_pomdp.MacroActions", advice)
+        if macro_actions.actions.shape[2] != task.action_size:
+            seen = f"its actions have {macro_actions.actions.shape[2]} numbers"
+            advice = "Correct the array or action_size"
+            yield Finding("macro_actions", seen, f"action_size = {task.action_size} numbers", advice)
+            return
+
+
+def primitive_actions(task: Task) -> np.ndarray:
+    """The actions to try: the task's own, or those its macro-actions consist of; shape (count, action_size)."""
+    if type(task).actions is not Task.actions:
+        return np.ascontiguousarray(task.actions(), dtype=np.float64)
+    macro_actions = task.macro_actions(task.macro_length)
+    used = np.arange(macro_actions.actions.shape[1]) < macro_actions.lengths[:, None]
+    return np.unique(macro_actions.actions[used], axis=0)

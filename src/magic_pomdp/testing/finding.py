@@ -1,0 +1,50 @@
+"""What a check reports."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong, and what to do about it."""
+
+    function: str
+    """Where: the function, parameter or attribute."""
+    seen: str
+    """What was seen."""
+    expected: str
+    """What should have been seen."""
+    advice: str
+    """What to do."""
+
+    def __str__(self) -> str:
+        return f"{self.function}: {self.seen}. Expected: {self.expected}. {self.advice}."
+
+
+class Broken(Exception):
+    """Raised where a check cannot go on."""
+
+    def __init__(self, function: str, seen: str, expected: str, advice: str) -> None:
+        self.finding = Finding(function, seen, expected, advice)
+        super().__init__(str(self.finding))
+
+
+def attempt(name: str, function, *arguments):
+    """Call a function of the user's; whatever it raises becomes a finding."""
+    try:
+        return function(*arguments)
+    except Broken:
+        raise
+    except NotImplementedError as error:
+        raise Broken(name, f"it is missing ({error})", "an override in your class", "Write it") from error
+    except IndexError as error:
+        advice = "Index only below the declared sizes (state_size, observation_size, …), or enlarge them"
+        raise Broken(name, f"it raised IndexError: {error}", "no access beyond the end of an array", advice) from error
+    except (ValueError, ZeroDivisionError, OverflowError) as error:
+        advice = (
+            "If it is mathematics, guard it: compiled code would go on silently with NaN or infinity. "
+            "The log-likelihood of what is impossible is -math.inf"
+        )
+        raise Broken(name, f"it raised {type(error).__name__}: {error}", "no exception", advice) from error
+    except Exception as error:
+        advice = "Run it under NUMBA_DISABLE_JIT=1 and put a breakpoint there"
+        raise Broken(name, f"it raised {type(error).__name__}: {error}", "no exception", advice) from error

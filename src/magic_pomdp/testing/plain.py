@@ -1,0 +1,195 @@
+"""What a task's functions do when called as plain Python.
+
+Called on the object, they are ordinary methods over numpy arrays, so a write beyond the end is an IndexError. Arrays to
+be filled hold NaN at first, so an element that was forgotten shows.
+"""
+
+import math
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+
+from magic_pomdp.core.randomness import new_stream
+from magic_pomdp.core.task import OUTCOMES, RUNNING, Task
+from magic_pomdp.testing.declaration import FUNCTIONS, primitive_actions
+from magic_pomdp.testing.finding import Broken, Finding, attempt
+
+EPISODES = 24
+STEPS = 60
+HOLD = 8
+"""Episodes that are recorded, their longest length, and for how long at most every other one repeats an action."""
+
+
+class Record(NamedTuple):
+    """What happened in some episodes of random actions, one row for each step."""
+
+    contexts: np.ndarray  # (n, context_size)
+    states: np.ndarray  # (n, state_size) before the step
+    actions: np.ndarray  # (n, action_size)
+    streams: np.ndarray  # uint64 (n, 1) the random stream as the step found it
+    moved: np.ndarray  # (n, state_size) after the step
+    observations: np.ndarray  # (n, observation_size)
+    outcomes: np.ndarray  # int64 (n,)
+
+    def arguments(self, task: Task, name: str) -> dict[str, np.ndarray]:
+        """What to call a function with, one row for each call; those that it fills hold NaN."""
+        function, count = FUNCTIONS[name], len(self.states)
+        size = task.context_features_size if name == "context_features" else task.particle_features_size
+        known = {
+            "context": self.contexts,
+            "state": self.moved if name == "log_likelihood" else self.states,
+            "action": self.actions,
+            "random": self.streams,
+            "observation": self.observations,
+            "other": self.moved,
+            "features": np.empty((count, size)),
+        }
+        rows = {argument: known[argument].copy() for argument in function.arguments}
+        for argument in function.fills:
+            rows[argument][:] = np.nan
+        return rows
+
+
+def call(task: Task, name: str, arguments: dict[str, np.ndarray], observed: bool = True):
+    """Call a function, in place, and check all that can be seen from one call; gives what it returned.
+
+    `observed` says whether a filled observation must be complete: after the end of an episode nobody looks at it.
+    """
+    function = FUNCTIONS[name]
+    before = {argument: array.copy() for argument, array in arguments.items()}
+    result = attempt(name, getattr(task, name), *arguments.values())
+    for argument, array in arguments.items():
+        if argument in function.fills or argument in function.changes:
+            finite = np.isfinite(array)
+            if not finite.all() and (observed or argument != "observation"):
+                missing = np.flatnonzero(~finite).tolist()
+                seen = f"it left elements {missing} of `{argument}` unwritten or not finite ({array.tolist()})"
+                advice = f"Write all {len(array)} elements of `{argument}` in every branch"
+                raise Broken(name, seen, "finite numbers everywhere", advice)
+        elif not np.array_equal(array, before[argument]):
+            seen = f"it changed `{argument}` from {before[argument].tolist()} to {array.tolist()}"
+            raise Broken(name, seen, f"that it only reads `{argument}`", "Compute with local variables instead")
+    _check_result(name, result)
+    return result
+
+
+def _check_result(name: str, result) -> None:
+    if name == "step":
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise Broken(name, f"it returned {result!r}", "two values", "Write `return reward, outcome`")
+        reward, outcome = result
+        if not isinstance(reward, Real) or not math.isfinite(reward):
+            advice = "Look for a variable that was never written, a division by zero or an infinite parameter"
+            raise Broken(name, f"the reward is {reward}", "a finite number", advice)
+        if outcome not in range(len(OUTCOMES)):
+            advice = "Return one of the constants of magic_pomdp with these names"
+            raise Broken(name, f"the outcome is {outcome!r}", "RUNNING (0), SUCCESS (1) or FAILURE (2)", advice)
+    elif name == "log_likelihood":
+        if not isinstance(result, Real) or not result < np.inf:
+            advice = "Return the logarithm of a density or a probability; -math.inf where it is impossible"
+            raise Broken(name, f"it returned {result!r}", "a number below infinity", advice)
+    elif name == "observation_key":
+        if not isinstance(result, Integral) or not -(2**63) <= int(result) < 2**63:
+            advice = "Turn the observation into cells with int(…) or math.floor(…), and combine them into one number"
+            raise Broken(name, f"it returned {result!r}", "a whole number of at most 64 bits", advice)
+    elif name in ("upper_bound", "state_distance") and (not isinstance(result, Real) or not math.isfinite(result)):
+        raise Broken(
+            name, f"it returned {result!r}", "a finite number", "Look for a division by zero or a missing return"
+        )
+
+
+def record_episodes(task: Task) -> Record:
+    """Run episodes of random actions; in every other one each action is repeated a few times."""
+    actions, rng = primitive_actions(task), np.random.default_rng(0)
+    rows: list[tuple] = []
+    for episode in range(EPISODES):
+        random, context = new_stream(0, episode), np.full(task.context_size, np.nan)
+        call(task, "draw_context", {"random": random, "context": context})
+        state = np.full(task.state_size, np.nan)
+        call(task, "draw_state", {"context": context, "random": random, "state": state})
+        hold = 1 if episode % 2 == 0 else HOLD
+        action = actions[0]
+        for time in range(min(STEPS, task.max_steps)):
+            if time == 0 or rng.random() < 1.0 / hold:
+                action = actions[rng.integers(len(actions))].copy()
+            before, stream, observation = state.copy(), random.copy(), np.full(task.observation_size, np.nan)
+            arguments = {"context": context, "state": state, "action": action}
+            _, outcome = call(task, "step", {**arguments, "random": random, "observation": observation})
+            rows.append((context, before, action, stream, state.copy(), observation, outcome))
+            if outcome != RUNNING:
+                break
+    return Record(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+def check_repeatable(task: Task, record: Record) -> Iterator[Finding]:
+    """Whether equal arguments and an equal random stream give equal results, in whatever order calls are made."""
+    for name in FUNCTIONS:
+        forward, backward = (record.arguments(task, name) for _ in range(2))
+        count = len(record.states)
+        try:
+            first = [call(task, name, _row(forward, i)) for i in range(count)]
+            second = [call(task, name, _row(backward, i)) for i in reversed(range(count))]
+        except Broken as broken:
+            yield broken.finding
+            continue
+        different = [name for name in forward if not np.array_equal(forward[name], backward[name])]
+        if first != second[::-1]:
+            different.append("the returned value")
+        if different:
+            seen = f"called twice with the same arguments and random stream, {' and '.join(different)} differed"
+            advice = (
+                "Draw chance only from `random` (magic_pomdp.uniform, normal, integer), never from np.random, and keep "
+                "nothing between calls"
+            )
+            yield Finding(name, seen, "the same results", advice)
+
+
+def _row(arguments: dict[str, np.ndarray], index: int | np.integer) -> dict[str, np.ndarray]:
+    return {name: rows[index] for name, rows in arguments.items()}
+
+
+def check_absorbing(task: Task, record: Record) -> Iterator[Finding]:
+    """Whether an episode that has ended stays ended: same state, no reward, same outcome, nothing more to gain."""
+    actions = primitive_actions(task)
+    for row in np.flatnonzero(record.outcomes != RUNNING):
+        context, ended, outcome = record.contexts[row], record.moved[row], record.outcomes[row]
+        bound = call(task, "upper_bound", {"context": context, "state": ended})
+        if bound < 0.0:
+            advice = "Return 0.0 for a state in which the episode has ended"
+            yield Finding("upper_bound", f"it is {bound} for the ended state {ended.tolist()}", "0", advice)
+            return
+        for action in actions:
+            state, observation = ended.copy(), np.full(task.observation_size, np.nan)
+            arguments = {"context": context, "state": state, "action": action.copy()}
+            arguments |= {"random": record.streams[row].copy(), "observation": observation}
+            reward, again = call(task, "step", arguments, observed=False)
+            if reward != 0.0 or again != outcome or not np.array_equal(state, ended):
+                seen = (
+                    f"the state {ended.tolist()} had ended with outcome {outcome}, but another step with action "
+                    f"{action.tolist()} earned {reward}, reported outcome {again} and left {state.tolist()}"
+                )
+                advice = "Store the outcome in the state and return early: `return 0.0, int(state[OUTCOME])`"
+                yield Finding("step", seen, "that an ended state absorbs: unchanged, reward 0, same outcome", advice)
+                return
+
+
+def check_explained(task: Task, record: Record) -> Iterator[Finding]:
+    """Whether the state that produced an observation is never called impossible."""
+    rows = record.arguments(task, "log_likelihood")
+    for index in np.flatnonzero(record.outcomes == RUNNING):
+        arguments = _row(rows, index)
+        if call(task, "log_likelihood", arguments) == -np.inf:
+            yield impossible(arguments["state"], arguments["action"], arguments["observation"])
+            return
+
+
+def impossible(state: np.ndarray, action: np.ndarray, observation: np.ndarray) -> Finding:
+    """The finding that a likelihood denies what happened."""
+    seen = (
+        f"it is -inf for the observation {observation.tolist()} that step itself produced when action "
+        f"{action.tolist()} led to the state {state.tolist()}"
+    )
+    advice = "It is given the state after the action: use the same rule and the same noise as step does"
+    return Finding("log_likelihood", seen, "a finite number for whatever step can produce", advice)

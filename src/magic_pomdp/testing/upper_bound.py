@@ -1,0 +1,118 @@
+"""Whether `upper_bound` holds: no policy, not even one that sees the state, may earn more.
+
+Two policies are tried from many states: random actions, and the action with the most reward plus discounted upper
+bound one step ahead. Where either comes closest to beating the bound, it runs again, many times.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numba import config, njit
+
+from magic_pomdp.core.randomness import derive, integer, seek, stream_key
+from magic_pomdp.core.task import RUNNING, Task
+from magic_pomdp.core.views import borrow
+from magic_pomdp.testing.compiled import run
+from magic_pomdp.testing.declaration import primitive_actions
+from magic_pomdp.testing.finding import Finding
+from magic_pomdp.testing.plain import Record
+
+STATES = 4 if config.DISABLE_JIT else 32
+"""States to start from."""
+FIRST_LOOKS, REPEATS = (2, 20) if config.DISABLE_JIT else (16, 2000)
+"""Runs from each of these states, and from the one that looks worst."""
+LOOKAHEADS = 2
+"""Samples of each action's next step that the greedy policy takes."""
+NEGLIGIBLE = 1e-4
+"""A run may stop once what is still to come is discounted to this."""
+LONGEST = 500
+"""Steps after which a run stops in any case."""
+STANDARD_ERRORS = 5.0
+UNSEEN = 30.0
+"""A mean must beat the bound by so many standard errors and, since n runs may miss what happens rarely, by UNSEEN / n
+of the range of all returns seen."""
+
+
+@njit(cache=True, error_model="numpy")
+def returns(task, context, start, actions, lookaheads, horizon, seed, state, ahead, random, observation, results):
+    """Run a policy from a state again and again: greedy by some lookaheads, or random if there are none.
+
+    Fills `results`, one row a run: the discounted return, the discount left at the end (0 if the episode ended) and
+    the smallest reward.
+    """
+    context, start, actions, results = borrow(context), borrow(start), borrow(actions), borrow(results)
+    state, ahead, random, observation = borrow(state), borrow(ahead), borrow(random), borrow(observation)
+    for run_number in range(len(results)):
+        key, imagined = derive(seed, 2 * run_number), derive(seed, 2 * run_number + 1)
+        for j in range(len(state)):
+            state[j] = start[j]
+        total, fade, smallest = 0.0, 1.0, 0.0
+        for time in range(horizon):
+            seek(random, imagined, time)
+            best = integer(random, len(actions))
+            best_value = -np.inf
+            for a in range(len(actions) if lookaheads > 0 else 0):
+                value = 0.0
+                for _ in range(lookaheads):
+                    for j in range(len(state)):
+                        ahead[j] = state[j]
+                    reward, outcome = task.step(context, ahead, actions[a], random, observation)
+                    value += reward
+                    if outcome == RUNNING:
+                        value += task.discount * task.upper_bound(context, ahead)
+                if value > best_value:
+                    best, best_value = a, value
+            seek(random, key, time)
+            reward, outcome = task.step(context, state, actions[best], random, observation)
+            total += fade * reward
+            fade *= task.discount
+            smallest = min(smallest, reward)
+            if outcome != RUNNING:
+                fade = 0.0
+                break
+        results[run_number, 0] = total
+        results[run_number, 1] = fade
+        results[run_number, 2] = smallest
+
+
+def check_upper_bound(task: Task, record: Record) -> Iterator[Finding]:
+    """Whether no policy that is tried earns more than the bound."""
+    rows = np.linspace(0, len(record.states) - 1, STATES).astype(int)
+    contexts, states = record.contexts[rows], record.states[rows]
+    bounds = run(task, "upper_bound", {"context": contexts, "state": states})
+    for policy, lookaheads in (("random actions", 0), ("actions greedy in the bound itself", LOOKAHEADS)):
+        looks = [
+            _returns(task, context, state, lookaheads, FIRST_LOOKS, seed)
+            for seed, (context, state) in enumerate(zip(contexts, states, strict=True))
+        ]
+        worst = int(np.argmax([look.mean() - bound for look, bound in zip(looks, bounds, strict=True)]))
+        earned = _returns(task, contexts[worst], states[worst], lookaheads, REPEATS, STATES)
+        spread = np.ptp(np.concatenate([*looks, earned, [bounds[worst], 0.0]]))
+        allowance = STANDARD_ERRORS * earned.std() / len(earned) ** 0.5 + UNSEEN * spread / len(earned)
+        if earned.mean() > bounds[worst] + allowance:
+            seen = (
+                f"it is {bounds[worst]:.6g} for the state {states[worst].tolist()}, but {policy} earned "
+                f"{earned.mean():.6g} on average over {len(earned)} runs from there"
+            )
+            advice = (
+                "Count every reward that a policy knowing the state could still earn, as early as it could: "
+                "a bound that is too low makes planners overlook the best actions"
+            )
+            yield Finding("upper_bound", seen, "at least what any policy earns", advice)
+            return
+
+
+def _returns(
+    task: Task, context: np.ndarray, state: np.ndarray, lookaheads: int, repeats: int, seed: int
+) -> np.ndarray:
+    """Discounted returns of a policy from a state. Of runs cut off, the rest is taken for the worst ever seen."""
+    horizon = LONGEST
+    if task.discount < 1.0:
+        horizon = min(LONGEST, int(np.log(NEGLIGIBLE) / np.log(task.discount)) + 1)
+    scratch, ahead, random = np.empty_like(state), np.empty_like(state), np.empty(1, np.uint64)
+    observation, results = np.empty(task.observation_size), np.empty((repeats, 3))
+    actions = primitive_actions(task)
+    key = stream_key(2, seed, lookaheads)
+    returns(task, context, state, actions, lookaheads, horizon, key, scratch, ahead, random, observation, results)
+    rest = results[:, 2].min() / max(1e-9, 1.0 - task.discount)
+    return results[:, 0] + results[:, 1] * rest

@@ -1,0 +1,168 @@
+"""The particle filter against exact posteriors, and its way back when nothing explains an observation."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from magic_pomdp import Belief, make_task
+from magic_pomdp.core import belief as belief_module
+from magic_pomdp.tasks.tiger import LISTEN, OPEN_LEFT
+
+pytestmark = pytest.mark.jit_off
+
+CONTEXT = np.array([3.0, 1.0, -2.0, -2.0, 2.5])  # goal, light at −2, prior around (−2, 2.5)
+EAST = np.array([1.0, 0.0])
+
+
+def light_dark(count=5000, seed=1, **parameters):
+    return Belief.initial(make_task("light-dark", **parameters), CONTEXT, count, seed)
+
+
+def test_tiger_follows_bayes_rule():
+    belief = Belief.initial(make_task("tiger"), np.zeros(0), 4000, seed=2)
+    lead = 0
+    for heard in (1, 1, 0, 1, 1):
+        belief.update(np.array([LISTEN]), np.array([float(heard)]))
+        lead += 2 * heard - 1
+        exact = 1.0 / (1.0 + (0.15 / 0.85) ** lead)
+        assert belief.particles.mean() == pytest.approx(exact, abs=0.03)
+    belief.update(np.array([OPEN_LEFT]), np.array([0.0]))
+    assert belief.particles.mean() == pytest.approx(0.5, abs=0.04)
+
+
+def test_light_dark_agrees_with_a_dense_grid():
+    belief = light_dark()
+    seen = np.array([1.0, -1.62, 2.9])
+    belief.update(EAST, seen)
+    grid = np.stack(np.meshgrid(np.linspace(-6, 3, 721), np.linspace(-2, 7, 721)), axis=-1).reshape(-1, 2)
+    prior = -0.5 * ((grid - [-1.5, 2.5]) ** 2).sum(axis=1)
+    likelihood = np.where(np.abs(grid[:, 0] + 2) <= 0.3, -0.5 * ((grid - seen[1:]) ** 2).sum(axis=1) / 0.01, -np.inf)
+    weights = np.exp(prior + likelihood - (prior + likelihood).max())
+    mean = (weights[:, None] * grid).sum(axis=0) / weights.sum()
+    spread = np.sqrt((weights[:, None] * (grid - mean) ** 2).sum(axis=0) / weights.sum())
+    np.testing.assert_allclose(belief.particles[:, :2].mean(axis=0), mean, atol=0.03)
+    np.testing.assert_allclose(belief.particles[:, :2].std(axis=0), spread, rtol=0.25)
+
+
+def test_darkness_rules_out_the_light():
+    belief = light_dark()
+    belief.update(EAST, np.zeros(3))
+    assert (np.abs(belief.particles[:, 0] + 2.0) > 0.3).all()
+    assert (belief.particles[:, 2] == 1).all()
+    assert belief.recoveries == belief.ignored == 0
+
+
+def test_low_variance_resampling_copies_in_proportion():
+    task = make_task("tiger")
+    particles = np.repeat([[0.0], [1.0]], 500, axis=0)
+    belief = Belief(task, np.zeros(0), particles, seed=3)
+    belief.update(np.array([LISTEN]), np.array([1.0]))
+    assert abs(belief.particles.sum() - 850) <= 1
+
+
+def test_particles_that_agree_all_survive():
+    belief = light_dark()
+    before = belief.particles.copy()
+    belief.update(EAST, np.zeros(3))
+    survivors = before[np.abs(before[:, 0] + 0.5 + 2.0) > 0.3]
+    assert set(np.round(belief.particles[:, 1], 12)) == set(np.round(survivors[:, 1], 12))
+
+
+def test_sharp_observations_leave_distinct_particles_in_the_right_place():
+    rng = np.random.default_rng(0)
+    belief, truth = light_dark(), np.array([-1.9, 2.2])
+    for step in range(8):
+        north = np.array([0.0, 1.0 if step % 2 == 0 else -1.0])
+        truth = truth + 0.5 * north
+        belief.update(north, np.array([1.0, *(truth + 0.1 * rng.normal(size=2))]))
+    assert len(np.unique(belief.particles[:, 0])) > 500
+    spread = belief.particles[:, :2].std(axis=0)
+    assert (spread < 0.06).all()
+    assert (np.abs(belief.particles[:, :2].mean(axis=0) - truth) < 4 * 0.1 / np.sqrt(8)).all()
+    assert (belief.particles[:, 2] == 8).all()
+
+
+def test_it_recovers_from_an_observation_that_its_particles_exclude():
+    belief = light_dark(count=2000)
+    belief.update(EAST, np.array([1.0, -1.7, 2.5]))
+    belief.particles[:, :2] = [50.0, 50.0]  # lost, as after a long run of bad luck
+    belief.update(EAST, np.array([1.0, -1.75, 2.5]))
+    assert belief.recoveries + belief.ignored == 1
+    assert np.isfinite(belief.particles).all()
+
+
+def test_a_replay_through_the_past_finds_the_way_back():
+    belief = light_dark()
+    north = np.array([0.0, 1.0])
+    belief.update(north, np.array([1.0, -1.95, 3.0]))
+    belief.particles[:, :2] = [50.0, 50.0]
+    belief.update(north, np.array([1.0, -1.95, 3.5]))
+    assert (belief.recoveries, belief.ignored) == (1, 0)
+    np.testing.assert_allclose(belief.particles[:, :2].mean(axis=0), [-1.95, 3.5], atol=0.15)
+
+
+def test_what_cannot_be_explained_at_all_is_ignored():
+    far_light = np.array([3.0, 1.0, 40.0, -2.0, 2.5])
+    belief = Belief.initial(make_task("light-dark"), far_light, 500, seed=1)
+    belief.update(EAST, np.array([1.0, 40.0, 2.5]))
+    assert (belief.recoveries, belief.ignored) == (0, 1)
+    assert (belief.particles[:, 2] == 1).all()  # moved by the action all the same
+    assert belief.particles[:, 0].mean() == pytest.approx(-1.5, abs=0.2)
+
+
+def test_particles_that_have_all_ended_are_kept_as_they_were():
+    task = make_task("light-dark")
+    particles = np.tile([0.0, 0.0, 59.0, 0.0], (50, 1))
+    belief = Belief(task, CONTEXT, particles)
+    belief.update(EAST, np.zeros(3))
+    np.testing.assert_array_equal(belief.particles, particles)
+    assert belief.ignored == 1
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 2 * np.pi), st.booleans(), st.floats(-1e3, 1e3), st.floats(-1e3, 1e3)),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_no_observation_breaks_it(past):
+    belief = light_dark(count=60)
+    for heading, lit, x, y in past:
+        belief.update(np.array([np.cos(heading), np.sin(heading)]), np.array([1.0, x, y]) if lit else np.zeros(3))
+        assert np.isfinite(belief.particles).all()
+        assert belief.particles.shape == (60, 4)
+
+
+def test_the_same_seed_gives_the_same_belief():
+    first, second, other = light_dark(seed=4), light_dark(seed=4), light_dark(seed=5)
+    np.testing.assert_array_equal(first.particles, second.particles)
+    assert not np.array_equal(first.particles, other.particles)
+
+
+def test_error_is_the_mean_distance_to_the_truth():
+    belief = light_dark(count=1000)
+    truth = np.array([-2.0, 2.5, 0.0, 0.0])
+    assert belief.error(truth) == pytest.approx(np.sqrt(np.pi / 2), rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "message"),
+    [
+        (lambda: light_dark(count=0), "at least one particle"),
+        (lambda: Belief(make_task("tiger"), np.zeros(0), np.array([[np.nan]])), "NaN"),
+        (lambda: Belief(make_task("tiger"), np.zeros(0), np.zeros((5, 2))), "shape"),
+        (lambda: Belief(make_task("tiger"), np.zeros(3), np.zeros((5, 1))), "context"),
+        (lambda: light_dark(10).update(np.zeros(3), np.zeros(3)), "action"),
+        (lambda: light_dark(10).update(np.zeros(2), np.full(3, np.nan)), "observation"),
+    ],
+)
+def test_bad_input_is_refused(attempt, message):
+    with pytest.raises(ValueError, match=message):
+        attempt()
+
+
+def test_the_number_of_attempts_is_what_the_documentation_says():
+    assert belief_module.RECOVERY_ATTEMPTS == 5

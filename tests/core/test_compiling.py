@@ -1,0 +1,85 @@
+"""Compiled once: later processes load it, other parameters reuse it, edited code replaces it."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from magic_pomdp import make_task
+from magic_pomdp.core.compiling import code_digest, task_type
+
+TASK = """
+from numba import njit
+from magic_pomdp import RUNNING, Task
+from neighbour import shift
+
+OFFSET = 10.0
+
+@njit
+def twice(x):
+    return 2.0 * x
+
+class Line(Task):
+    name = "line"
+    state_size = action_size = observation_size = 1
+    slope: float = 1.0
+
+    def draw_state(self, context, random, state):
+        state[0] = shift(self.value())
+
+    def value(self):
+        return self.slope * twice(OFFSET)
+"""
+NEIGHBOUR = "from numba import njit\nSHIFT = 0.0\n\n@njit\ndef shift(x):\n    return x + SHIFT\n"
+RUN = """
+import sys
+import numpy as np
+from line import Line
+from magic_pomdp.core.belief import Belief, _draw_states
+values = [Belief.initial(Line(slope=slope), np.zeros(0), 1).particles[0, 0] for slope in (1.0, 3)]
+stats = _draw_states.stats
+print(values, sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "line.py").write_text(TASK)
+    (tmp_path / "neighbour.py").write_text(NEIGHBOUR)
+
+    def run():
+        result = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+        return result.stdout.strip()
+
+    return run
+
+
+def test_compiled_code_is_kept_until_something_it_uses_is_edited(run, tmp_path):
+    assert run() == "[np.float64(20.0), np.float64(60.0)] 0 1"  # compiled once for two settings
+    assert run() == "[np.float64(20.0), np.float64(60.0)] 1 0"  # loaded from disk in the next process
+    (tmp_path / "line.py").write_text(TASK.replace("OFFSET = 10.0", "OFFSET = 11.0"))
+    assert run() == "[np.float64(22.0), np.float64(66.0)] 0 1"  # the task's own file
+    (tmp_path / "neighbour.py").write_text(NEIGHBOUR.replace("SHIFT = 0.0", "SHIFT = 0.5"))
+    assert run() == "[np.float64(22.5), np.float64(66.5)] 0 1"  # a file that it imports
+
+
+def test_parameters_do_not_change_the_type_and_tasks_do():
+    plain, other = make_task("light-dark"), make_task("light-dark", observation_noise=1)
+    assert task_type(plain) == task_type(other)
+    assert task_type(plain) != task_type(make_task("tiger"))
+    assert code_digest(type(plain)) == code_digest(type(other))
+
+
+def test_two_settings_of_one_task_live_side_by_side(jit):
+    from magic_pomdp import Belief
+
+    context = np.array([0.0, 0.0, 3.0, 1.0, 2.0])
+    wide = Belief.initial(make_task("light-dark", prior_noise=3.0), context, 2000)
+    narrow = Belief.initial(make_task("light-dark", prior_noise=0.1), context, 2000)
+    again = Belief.initial(make_task("light-dark", prior_noise=3.0), context, 2000)
+    assert wide.particles[:, 0].std() == pytest.approx(3.0, rel=0.1)
+    assert narrow.particles[:, 0].std() == pytest.approx(0.1, rel=0.1)
+    np.testing.assert_array_equal(wide.particles, again.particles)

@@ -1,0 +1,87 @@
+"""Views in compiled code behave as arrays do in plain Python."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numba import njit
+
+from magic_pomdp.core.views import borrow
+
+pytestmark = pytest.mark.jit_off
+
+
+@njit
+def use_vector(vector):
+    view = borrow(vector)
+    view[0] = 7
+    view[-1] += 1.5
+    part = view[1:3]
+    part[0] = -1.0
+    return len(view), len(part), len(view[4:2]), view[-2], part[1], len(view[:]), len(view[-2:])
+
+
+@njit
+def use_matrix(matrix):
+    view = borrow(matrix)
+    row = view[1]
+    row[0] = 5.0
+    view[0, 2] = 6.0
+    return len(view), len(row), view[1, 0], view[-1][2]
+
+
+class Pair(NamedTuple):
+    numbers: np.ndarray
+    flags: np.ndarray
+    factor: float
+
+
+@njit
+def use_tuple(pair):
+    view = borrow(pair)
+    total = 0.0
+    for i in range(len(view.numbers)):
+        if view.flags[i]:
+            total += view.factor * view.numbers[i]
+            view.flags[i] = False
+    return total
+
+
+RECORD = np.dtype((np.record, np.dtype([("value", "f8"), ("count", "i4")], align=True)))
+
+
+@njit
+def use_records(records):
+    record = borrow(records)[1]
+    record.value += 2.5
+    record.count = 3
+    return record.value
+
+
+def test_vector():
+    vector = np.arange(5.0)
+    assert use_vector(vector) == (5, 2, 0, 3.0, 2.0, 5, 2)
+    np.testing.assert_array_equal(vector, [7.0, -1.0, 2.0, 3.0, 5.5])
+
+
+def test_matrix():
+    matrix = np.zeros((2, 3))
+    assert use_matrix(matrix) == (2, 3, 5.0, 0.0)
+    np.testing.assert_array_equal(matrix, [[0.0, 0.0, 6.0], [5.0, 0.0, 0.0]])
+
+
+def test_tuple_of_arrays():
+    flags = np.array([True, False, True])
+    assert use_tuple(Pair(np.array([1, 2, 3]), flags, 0.5)) == 2.0
+    assert not flags.any()
+
+
+def test_records():
+    records = np.zeros(2, RECORD)
+    assert use_records(records) == 2.5
+    assert records[1].count == 3
+
+
+def test_only_contiguous_arrays_can_be_borrowed(jit):
+    with pytest.raises(Exception, match="C-contiguous"):
+        use_vector(np.arange(10.0)[::2])

@@ -1,0 +1,279 @@
+"""The search against an independent brute-force answer, its invariants, and golden trees."""
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from magic_pomdp import Belief, Budget, DespotSettings, MacroActions, MacroDespot, make_task
+from magic_pomdp.core.randomness import derive, seek, stream_key, uniform
+from magic_pomdp.core.task import RUNNING
+from magic_pomdp.planners.tree import NO_BRANCH, ROOT
+from magic_pomdp.tasks.tiger import LISTEN, OPEN_LEFT, OPEN_RIGHT
+
+pytestmark = pytest.mark.jit_off
+
+LIGHT_DARK_CONTEXT = np.array([3.0, 1.0, -2.0, 2.5, -3.0])
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def light_dark(**settings):
+    task = make_task("light-dark")
+    chosen = DespotSettings(**{"scenarios": 6, "search_depth": 24, **settings})
+    return MacroDespot(task, settings=chosen), Belief.initial(task, LIGHT_DARK_CONTEXT, 100, seed=1)
+
+
+def tiger(right=0.5, macro_actions=None, **settings):
+    task = make_task("tiger")
+    chosen = DespotSettings(**{"scenarios": 40, "search_depth": 8, **settings})
+    return MacroDespot(task, macro_actions, chosen), (np.arange(100) < 100 * right).astype(float)[:, None]
+
+
+CASES = {"light-dark": (light_dark, LIGHT_DARK_CONTEXT), "tiger": (tiger, np.zeros(0))}
+
+
+# ----------------------------------------------------------------------------------------------------- brute force
+
+
+def scenario_optimum(task, macro_actions, horizon, scenarios, depth=0):
+    """The best policy's earnings over scenarios (state, key), by trying everything: plain recursion, no bounds."""
+    if depth >= horizon or not scenarios:
+        return 0.0
+    best = -np.inf
+    random, observation = np.empty(1, np.uint64), np.empty(task.observation_size)
+    for actions, length in zip(macro_actions.actions, macro_actions.lengths, strict=True):
+        total, groups = 0.0, {}
+        for state, key in scenarios:
+            state, history = state.copy(), []
+            for i in range(length):
+                seek(random, key, depth + i)
+                reward, outcome = task.step(np.zeros(0), state, actions[i], random, observation)
+                total += task.discount**i * reward
+                history.append(task.observation_key(observation))
+                if outcome != RUNNING:
+                    break
+            if outcome == RUNNING:
+                groups.setdefault(tuple(history), []).append((state, key))
+        after = sum(scenario_optimum(task, macro_actions, horizon, g, depth + int(length)) for g in groups.values())
+        best = max(best, total + task.discount**length * after)
+    return best
+
+
+@pytest.mark.parametrize("policy", ["greedy", "random"])
+@pytest.mark.parametrize("sequences", [[[LISTEN], [OPEN_LEFT], [OPEN_RIGHT]], [[LISTEN, LISTEN], [OPEN_LEFT], [1, 2]]])
+def test_a_closed_gap_is_the_optimum_over_the_scenarios(policy, sequences):
+    macro_actions = MacroActions(np.array([[[sequences[0][0]]] * len(sequences[0])], dtype=float), [len(sequences[0])])
+    for sequence in sequences[1:]:
+        macro_actions = macro_actions.add(np.array(sequence, dtype=float)[:, None])
+    planner, particles = tiger(macro_actions=macro_actions, scenarios=7, search_depth=4, default_policy=policy, xi=0.95)
+    plan = planner.plan(particles, np.zeros(0), budget=Budget(steps=10**6), seed=3)
+    assert plan.stopped_by == "gap closed"
+    key, random, scenarios = stream_key(3), np.empty(1, np.uint64), []
+    for k in range(7):
+        seek(random, np.uint64(derive(key, 7 + k)), 0)
+        state = particles[int((k + uniform(random)) / 7 * 100)]
+        scenarios.append((state, np.uint64(derive(key, k))))
+    with np.errstate(over="ignore"):
+        optimum = scenario_optimum(planner.task, macro_actions, 4, scenarios) / 7
+    assert plan.value == pytest.approx(optimum, abs=1e-6)
+    assert plan.upper == pytest.approx(optimum, abs=1e-5)
+
+
+def tiger_values(task, horizon):
+    """Exact values of the best policy for a lead of the heard sides, by backward induction over the belief."""
+    leads = np.arange(-horizon - 2, horizon + 3)
+    right = 1.0 / (1.0 + ((1 - task.accuracy) / task.accuracy) ** leads.astype(float))
+    value = np.zeros(len(leads))
+    for _ in range(horizon):
+        start = value[horizon + 2]
+        heard = right * task.accuracy + (1 - right) * (1 - task.accuracy)
+        listen = task.listen_reward + task.discount * (heard * np.roll(value, -1) + (1 - heard) * np.roll(value, 1))
+        open_left = right * task.safe_reward + (1 - right) * task.tiger_reward + task.discount * start
+        open_right = (1 - right) * task.safe_reward + right * task.tiger_reward + task.discount * start
+        choices = np.stack([listen, open_left, open_right])
+        value = choices.max(axis=0)
+    return right, choices, horizon + 2
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="a search this large needs compiled code")
+@pytest.mark.parametrize("lead", [-2, -1, 0, 1, 2])
+def test_tiger_is_planned_as_the_exact_solution_does(lead):
+    task = make_task("tiger")
+    horizon = 8
+    right, choices, middle = tiger_values(task, horizon)
+    planner, particles = tiger(right=right[middle + lead], scenarios=300, search_depth=horizon)
+    plan = planner.plan(particles, np.zeros(0), budget=Budget(steps=300_000), seed=1)
+    assert plan.choice == choices[:, middle + lead].argmax()
+
+
+# ------------------------------------------------------------------------------------------------------ invariants
+
+
+def assert_consistent(tree, scenarios, macro_count):
+    nodes, branches = tree.nodes, tree.branches
+    assert (nodes["lower"] <= nodes["upper"] + 1e-9).all()
+    assert nodes[ROOT].scenario_count == scenarios
+    for node in nodes[nodes["first_branch"] != NO_BRANCH]:
+        own = branches[node.first_branch : node.first_branch + macro_count]
+        assert (own["lower"] <= own["upper"] + 1e-9).all()
+        assert node.lower >= max(own["lower"].max(), node.default_value) - 1e-9
+        for branch in own:
+            children = nodes[branch.first_child : branch.first_child + branch.child_count]
+            assert children["scenario_count"].sum() <= node.scenario_count
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from(sorted(CASES)),
+    st.integers(0, 2**64 - 1),
+    st.integers(1, 30_000),
+    st.sampled_from(["greedy", "random"]),
+    st.sampled_from([0.3, 0.95]),
+)
+def test_bounds_are_consistent_and_never_loosen(name, seed, steps, policy, xi):
+    make, context = CASES[name]
+    planner, belief = make(default_policy=policy, xi=xi)
+    steps = min(steps, 3_000) if os.environ.get("NUMBA_DISABLE_JIT") == "1" else steps
+    plans = [
+        planner.plan(belief, context, budget=Budget(steps=budget), seed=seed, keep_tree=True)
+        for budget in (steps, 2 * steps)
+    ]
+    for plan in plans:
+        assert plan.lower <= plan.value + 1e-9 <= plan.upper + 2e-9
+        assert_consistent(plan.tree, planner._tree.keys.size, len(planner.macro_actions))
+    less, more = plans
+    assert more.lower >= less.lower - 1e-9
+    assert more.upper <= less.upper + 1e-9
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**64 - 1), st.integers(100, 3_000))
+def test_macro_actions_of_length_1_give_the_tree_of_plain_despot(seed, steps):
+    """Padding, the other lengths' machinery and an explicit set change nothing against the task's own actions."""
+    despot, belief = tiger()
+    padded = np.zeros((3, 5, 1))
+    padded[:, 0] = despot.task.actions()
+    macro, _ = tiger(macro_actions=MacroActions(padded, np.ones(3)))
+    budget = Budget(steps=steps)
+    plain = despot.plan(belief, np.zeros(0), budget=budget, seed=seed, keep_tree=True)
+    same = macro.plan(belief, np.zeros(0), budget=budget, seed=seed, keep_tree=True)
+    for mine, other in zip(plain.tree, same.tree, strict=True):
+        np.testing.assert_array_equal(mine, other)
+    assert plain.choice == same.choice
+
+
+def test_the_same_seed_gives_the_same_plan_and_another_seed_another():
+    planner, belief = light_dark()
+    first, second, other = (
+        dataclasses.replace(
+            planner.plan(belief, LIGHT_DARK_CONTEXT, budget=Budget(steps=2_000), seed=seed),
+            seconds=0.0,
+            macro_action=None,
+        )
+        for seed in (4, 4, 5)
+    )
+    assert first == second
+    assert first != other
+
+
+def test_a_full_tree_ends_early_and_says_so():
+    planner, belief = light_dark(tree_nodes=60)
+    plan = planner.plan(belief, LIGHT_DARK_CONTEXT, budget=Budget(steps=1_000_000))
+    assert plan.cut_short
+    assert plan.stopped_by == "tree full"
+    assert np.isfinite([plan.value, plan.lower, plan.upper]).all()
+
+
+def test_a_settled_case_stops_when_the_gap_closes():
+    planner, _ = light_dark()
+    at_goal = np.array([[3.0, 1.0, 5.0, RUNNING]])
+    plan = planner.plan(at_goal, LIGHT_DARK_CONTEXT, budget=Budget(steps=10**7))
+    assert plan.stopped_by == "gap closed"
+    assert plan.value == pytest.approx(100.0)
+    assert (plan.macro_action == 0.0).all()
+    assert plan.macro_action.shape == (1, 2)
+
+
+def test_seconds_bound_a_search():
+    planner, belief = light_dark(scenarios=20, search_depth=60)
+    plan = planner.plan(belief, LIGHT_DARK_CONTEXT, budget=Budget(seconds=0.05))
+    assert plan.trials >= 1
+    assert plan.stopped_by == "budget used"
+
+
+# ------------------------------------------------------------------------------------------------------ golden trees
+
+
+@pytest.mark.parametrize("policy", ["greedy", "random"])
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_golden_tree(name, policy):
+    """The tree of a small search is, node by node, the one that was looked at and stored.
+
+    MAGIC_POMDP_STORE_GOLDEN=1 stores the present trees; the change to the files is then part of what is reviewed.
+    """
+    make, context = CASES[name]
+    planner, belief = make(default_policy=policy, search_depth=18 if name == "light-dark" else 3, scenarios=5)
+    plan = planner.plan(belief, context, budget=Budget(steps=4_000), seed=7, keep_tree=True)
+    nodes, branches = plan.tree.nodes, plan.tree.branches
+    tree = {
+        "choice": plan.choice,
+        "trials": plan.trials,
+        "steps": plan.steps,
+        "node_fields": list(nodes.dtype.names),
+        "nodes": [[round(float(value), 9) for value in node] for node in nodes],
+        "branch_fields": list(branches.dtype.names),
+        "branches": [[round(float(value), 9) for value in branch] for branch in branches],
+    }
+    path = GOLDEN / f"{name}-{policy}.json"
+    if os.environ.get("MAGIC_POMDP_STORE_GOLDEN") == "1":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(tree).replace("], [", "],\n[") + "\n")
+    golden = json.loads(path.read_text())
+    for field in ("choice", "trials", "steps", "node_fields", "branch_fields"):
+        assert tree[field] == golden[field]
+    np.testing.assert_allclose(tree["nodes"], golden["nodes"], atol=1e-7)
+    np.testing.assert_allclose(tree["branches"], golden["branches"], atol=1e-7)
+
+
+# --------------------------------------------------------------------------------------------------------- bad input
+
+
+def plan_light_dark(particles=None, context=LIGHT_DARK_CONTEXT, **arguments):
+    planner, belief = light_dark()
+    return planner.plan(belief if particles is None else particles, context, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "message"),
+    [
+        (lambda: Budget(seconds=0.0), "must be positive"),
+        (lambda: Budget(seconds=-1.0), "must be positive"),
+        (lambda: Budget(seconds=float("nan")), "must be positive"),
+        (lambda: Budget(steps=0), "must be positive"),
+        (lambda: Budget(), "neither"),
+        (lambda: Budget(seconds=1.0, steps=1), "both"),
+        (lambda: plan_light_dark(np.full((3, 4), np.nan)), "NaN"),
+        (lambda: plan_light_dark(np.zeros((3, 5))), r"\(particles, 4\)"),
+        (lambda: plan_light_dark(np.zeros((0, 4))), "no particles"),
+        (lambda: plan_light_dark(context=np.zeros(2)), "context"),
+        (lambda: plan_light_dark(macro_actions=MacroActions(np.zeros((1, 1, 3)), [1])), "2 numbers"),
+        (lambda: MacroActions(np.zeros((0, 3, 2)), []), "empty"),
+        (lambda: MacroActions(np.zeros((2, 3, 2)), [1, 4]), "between 1 and 3"),
+        (lambda: MacroActions(np.full((1, 2, 2), np.nan), [2]), "NaN"),
+        (lambda: MacroActions(np.zeros((2, 2)), [2, 2]), "shape"),
+        (lambda: MacroActions.repeat(np.zeros((2, 1)), 0), "length 1"),
+        (lambda: DespotSettings(xi=0.0), "xi"),
+        (lambda: DespotSettings(scenarios=0), "scenarios"),
+        (lambda: DespotSettings(default_policy="lazy"), "default policy"),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence(attempt, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        attempt()
+    assert str(caught.value).endswith(".")
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,116 @@
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numba import config
+
+from magic_pomdp import FAILURE, RUNNING, SUCCESS, Budget, DespotSettings, MacroDespot, Plan, Task, make_task, uniform
+from magic_pomdp.running.episode import run_episode
+
+SMALL = DespotSettings(scenarios=20, search_depth=10)
+
+
+class Corridor(Task):
+    """Walk right until the wall; a share of the walkers has ended before the first step."""
+
+    name = "corridor"
+    state_size = 2
+    action_size = 1
+    observation_size = 1
+    particles = 5
+
+    max_steps: int = 7
+    wall: float = 4.0
+    reward: float = 1.0
+    ended: float = 0.0
+
+    def draw_state(self, context, random, state):
+        state[0] = 0.0
+        state[1] = SUCCESS if uniform(random) < self.ended else RUNNING
+
+    def step(self, context, state, action, random, observation):
+        observation[0] = state[0]
+        if state[1] != RUNNING:
+            return 0.0, int(state[1])
+        state[0] += action[0]
+        observation[0] = state[0]
+        if state[0] >= self.wall:
+            state[1] = FAILURE
+        return self.reward, int(state[1])
+
+    def log_likelihood(self, context, state, action, observation):
+        return 0.0 if observation[0] == state[0] else -math.inf
+
+    def observation_key(self, observation):
+        return int(observation[0])
+
+    def upper_bound(self, context, state):
+        return 0.0 if state[1] != RUNNING else 10.0
+
+    def state_distance(self, state, other):
+        return abs(state[0] - other[0])
+
+    def actions(self):
+        return np.array([[1.0]])
+
+
+@dataclass
+class Scripted:
+    """A planner that always says the same."""
+
+    macro_action: np.ndarray
+
+    def plan(self, belief, context, *, seed=0):
+        return Plan(self.macro_action, 0, 0.0, 0.0, 0.0, 1, 2, 3, 4, 0.5, "tree full")
+
+
+def walk(length=1):
+    return Scripted(np.ones((length, 1)))
+
+
+@pytest.mark.jit_off
+def test_returns_steps_and_outcome_by_hand():
+    record = run_episode(Corridor(), walk(3), episode=5)
+    assert (record.episode, record.steps, record.outcome) == (5, 4, "failure")
+    assert record.total_return == 4.0
+    assert record.discounted_return == pytest.approx(1 + 0.98 + 0.98**2 + 0.98**3)
+    assert (record.belief_error, record.belief_error_final, record.recoveries, record.ignored) == (0.0, 0.0, 0, 0)
+
+
+@pytest.mark.jit_off
+def test_a_macro_action_is_cut_at_the_end_of_the_episode():
+    record = run_episode(Corridor(wall=99.0), walk(5))
+    assert (record.steps, record.outcome) == (7, "unfinished")
+    assert record.plan_steps == (4, 4)
+    assert record.plan_seconds == (0.5, 0.5)
+    assert (record.plan_depths, record.plan_nodes, record.plans_cut_short) == ((3, 3), (2, 2), 2)
+
+
+@pytest.mark.jit_off
+@pytest.mark.skipif(not config.DISABLE_JIT, reason="compiling a planner only for this would take long")
+def test_a_belief_of_ended_particles_does_no_harm():
+    task = Corridor(ended=0.8)
+    planner = MacroDespot(task, settings=SMALL, budget=Budget(steps=100))
+    records = [run_episode(task, planner, episode=episode) for episode in range(60)]
+    assert {record.outcome for record in records} == {"success", "failure"}
+    assert any(record.recoveries > 0 for record in records)
+
+
+@pytest.mark.jit_off
+def test_bad_rewards_and_empty_macro_actions_are_refused():
+    with pytest.raises(ValueError, match=r"Corridor\.step gave the reward nan after 0 steps"):
+        run_episode(Corridor(reward=math.nan), walk())
+    with pytest.raises(ValueError, match="without any action"):
+        run_episode(Corridor(), Scripted(np.ones((0, 1))))
+
+
+def test_an_episode_depends_on_seed_and_number_alone():
+    task = make_task("tiger", max_steps=10)
+    planner = MacroDespot(task, settings=SMALL, budget=Budget(steps=500))
+    first = [run_episode(task, planner, seed=3, episode=episode).to_json() for episode in range(4)]
+    again = [run_episode(task, planner, seed=3, episode=episode).to_json() for episode in (3, 2, 1, 0)]
+    assert first == again[::-1]
+    assert len({record["return"] for record in first}) > 1
+    other = [run_episode(task, planner, seed=4, episode=episode).to_json() for episode in range(4)]
+    assert first != other

@@ -1,0 +1,51 @@
+import json
+
+import pytest
+
+from magic_pomdp.running.saving import check_writable, save_json
+
+
+def test_saved_data_comes_back_and_nothing_else_is_left(tmp_path):
+    path = tmp_path / "result.json"
+    save_json(path, {"ξ": [1, 2.5, None, True]})
+    assert json.loads(path.read_text(encoding="utf-8")) == {"ξ": [1, 2.5, None, True]}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failed_save_keeps_the_old_file(tmp_path):
+    path = tmp_path / "result.json"
+    path.write_text("old")
+    with pytest.raises(TypeError):
+        save_json(path, {"good": 1, "bad": object()})
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_checking_leaves_an_existing_file_as_it_is(tmp_path):
+    path = tmp_path / "result.json"
+    path.write_text("old")
+    assert check_writable(path) == path.resolve()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_bad_places_are_refused_in_a_sentence(tmp_path):
+    with pytest.raises(ValueError, match="is a folder"):
+        check_writable(tmp_path)
+    with pytest.raises(ValueError, match="There is no folder"):
+        check_writable(tmp_path / "missing" / "result.json")
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(ValueError, match="There is no folder"):
+        check_writable(file / "result.json")
+    with pytest.raises(ValueError, match="Nothing can be saved as"):
+        check_writable(tmp_path / ("x" * 300))
+
+
+def test_a_link_is_followed(tmp_path):
+    target, link = tmp_path / "target.json", tmp_path / "link.json"
+    target.write_text("{}")
+    link.symlink_to(target)
+    save_json(check_writable(link), {"new": 1})
+    assert link.is_symlink()
+    assert json.loads(target.read_text()) == {"new": 1}

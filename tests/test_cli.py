@@ -1,0 +1,278 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from magic_pomdp import cli
+
+SMALL = ("--steps", "300", "--scenarios", "10", "--search-depth", "8", "--set", "max_steps=8")
+
+
+@pytest.fixture
+def run(monkeypatch, capfd, tmp_path):
+    """Run a command in this process, in an empty folder: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["magic-pomdp", *map(str, arguments)])
+        try:
+            code = cli.main()
+        except SystemExit as end:
+            code = end.code
+        return code, *capfd.readouterr()
+
+    return run_command
+
+
+# ----------------------------------------------------------------------------------------------------------- evaluate
+
+
+def test_evaluate_saves_the_same_twice(run, tmp_path):
+    code, out, _ = run("evaluate", "tiger", "--episodes", 3, *SMALL, "--workers", 2, "--seed", 7)
+    assert code == 0
+    path = tmp_path / "results" / "tiger_macro-despot_L1_300steps_seed7.json"
+    assert str(path) in out
+    first = json.loads(path.read_text())
+    assert (first["complete"], first["episodes"], first["seed"]) == (True, 3, 7)
+    code, _, _ = run("evaluate", "tiger", "--episodes", 3, *SMALL, "--workers", 0, "--seed", 7, "--json", "again.json")
+    assert code == 0
+    again = json.loads((tmp_path / "again.json").read_text())
+    timed = {"plan_steps_per_second", "plan_seconds_p50", "plan_seconds_p99"}
+    assert {key: again[key] for key in again.keys() - timed} == {key: first[key] for key in first.keys() - timed}
+
+
+def test_settings_reach_the_planner(run, tmp_path):
+    options = ("--default-policy", "random", "--xi", 0.5, "--set", "accuracy=0.9", "--planner", "despot")
+    code, _, _ = run("evaluate", "tiger", "--episodes", 1, *SMALL, *options, "--workers", 0, "--json", "r.json")
+    assert code == 0
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert (report["planner"], report["macro_length"], report["budget"]) == ("despot", 1, {"steps": 300})
+    expected = {"scenarios": 10, "search_depth": 8, "xi": 0.5, "default_policy": "random"}
+    assert report["settings"].items() >= expected.items()
+    assert report["task_parameters"]["accuracy"] == 0.9
+
+
+BAD_INPUTS = {
+    "tigr": "There is no task 'tigr': did you mean 'tiger'?",
+    "tiger --planner macro-despt": "There is no planner 'macro-despt': did you mean 'macro-despot'?",
+    "tiger --planner despot --macro-length 3": "its macro length is 1, not 3",
+    "tiger --macro-length 0": "The macro length must be at least 1, not 0.",
+    "tiger --seconds 0": "A budget in seconds must be positive, not 0.0.",
+    "tiger --seconds -1": "A budget in seconds must be positive, not -1.0.",
+    "tiger --seconds nan": "A budget in seconds must be positive, not nan.",
+    "tiger --steps 0": "A budget in primitive steps must be positive, not 0.",
+    "tiger --steps -5": "A budget in primitive steps must be positive, not -5.",
+    "tiger --seconds 1 --steps 1": "but both were given.",
+    "tiger --episodes 0": "The number of episodes must be at least 1, not 0.",
+    "tiger --workers -1": "The number of workers must be at least 0, not -1.",
+    "tiger --seed -1": "The seed must be at least 0, not -1.",
+    "tiger --scenarios 0": "The setting scenarios must be at least 1, not 0.",
+    "tiger --search-depth 0": "The setting search_depth must be at least 1, not 0.",
+    "tiger --xi 2": "The setting xi must lie in (0, 1]",
+    "tiger --set accuracy": "set as name=value, not 'accuracy'.",
+    "tiger --set acuracy=1": "has no parameter 'acuracy': did you mean 'accuracy'?",
+    "tiger --set accuracy=high": "The parameter accuracy must be of kind float, not 'high'.",
+    "tiger --set accuracy=7": "Tiger's accuracy must lie between 0 and 1, not at 7.0.",
+    "tiger --json missing/result.json": "There is no folder",
+    "tiger --json .": "is a folder: name a file in it.",
+    "missing_module:MyTask": "There is no module 'missing_module'",
+    "missing_file.py:MyTask": "There is no file",
+}
+
+
+@pytest.mark.parametrize("arguments", BAD_INPUTS)
+def test_bad_input_is_answered_with_a_sentence(run, arguments, tmp_path):
+    code, out, err = run("evaluate", *arguments.split())
+    assert (code, out) == (2, "")
+    assert err.startswith("magic-pomdp: ")
+    assert BAD_INPUTS[arguments] in err
+    assert len(err.splitlines()) == 1
+    assert not list(tmp_path.glob("**/*.json"))
+
+
+@pytest.mark.parametrize(
+    "arguments", ["evaluate", "evaluate tiger --episodes many", "evaluate tiger --epsodes 3", "eval", ""]
+)
+def test_what_cannot_be_parsed_is_answered_with_help(run, arguments):
+    code, out, err = run(*arguments.split())
+    assert (code, out) == (2, "")
+    assert "--help" in err
+    assert "Traceback" not in err
+
+
+def test_an_existing_result_survives_bad_input(run, tmp_path):
+    (tmp_path / "old.json").write_text("old")
+    code, _, _ = run("evaluate", "tiger", "--json", "old.json", "--episodes", 0)
+    assert code == 2
+    assert (tmp_path / "old.json").read_text() == "old"
+
+
+OWN_TASK = """
+from magic_pomdp.tasks.tiger import Tiger
+
+class MyTiger(Tiger):
+    name = "my tiger/1"
+    particles = 20
+    broken: bool = False
+
+    def step(self, context, state, action, random, observation):
+        if self.broken:
+            raise RuntimeError("no door")
+        return Tiger.step(self, context, state, action, random, observation)
+"""
+
+
+def run_own_task(tmp_path, *options):
+    """Evaluate a task in a file, in another folder, without compiling it."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "my_tiger.py").write_text(OWN_TASK)
+    command = [sys.executable, "-m", "magic_pomdp", "evaluate", "elsewhere/my_tiger.py:MyTiger", "--episodes", "2"]
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    return subprocess.run([*command, *SMALL, *options], cwd=tmp_path, env=environment, capture_output=True, text=True)
+
+
+def test_a_task_in_a_file_reaches_the_workers(tmp_path):
+    run = run_own_task(tmp_path, "--workers", "1")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "results/my-tiger-1_macro-despot_L1_300steps_seed0.json" in run.stdout
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_an_error_in_a_task_names_the_episode(tmp_path, workers):
+    run = run_own_task(tmp_path, "--set", "broken=true", "--workers", workers)
+    assert (run.returncode, run.stdout) == (1, "")
+    assert "magic-pomdp: " in run.stderr
+    assert "RuntimeError: no door" in run.stderr
+    assert ("Traceback" in run.stderr) == (workers == "0")
+    assert ("to see where, use `--workers 0`" in run.stderr) == (workers == "1")
+
+
+# A terminal's Ctrl-C reaches every process of its group; each episode is announced, so that the test knows when.
+ANNOUNCED = """
+import sys
+from magic_pomdp import cli
+from magic_pomdp.running import evaluate as module
+
+if __name__ == "__main__":
+    whole = module.evaluate
+
+    def announced(*arguments):
+        advance = arguments[-1]
+        return whole(*arguments[:-1], lambda record: (advance(record), print("episode", flush=True)))
+
+    module.evaluate = announced
+    sys.exit(cli.main())
+"""
+
+
+def test_interrupting_saves_what_is_finished(tmp_path):
+    script = tmp_path / "announced.py"
+    script.write_text(ANNOUNCED)
+    command = [sys.executable, script, "evaluate", "tiger", "--episodes", "100000", *SMALL, "--workers", "2"]
+    with subprocess.Popen(
+        [*command, "--json", "r.json"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        for _ in range(3):
+            assert process.stdout.readline() == "episode\n"
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate()
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert "(interrupted)" in out
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["complete"] is False
+    assert 3 <= report["episodes"] == len(report["records"]) < 100000
+    deadline = time.monotonic() + 60.0
+    while left := session_members(process.pid):
+        assert time.monotonic() < deadline, f"processes left behind: {left}"
+        time.sleep(0.02)
+
+
+def session_members(session):
+    members = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, fields = stat.read_text().rpartition(")")
+        except OSError:
+            continue
+        if int(fields.split()[3]) == session and fields.split()[0] != "Z":
+            members.append(name)
+    return members
+
+
+# ----------------------------------------------------------------------------------------------------- other commands
+
+
+def test_tasks_are_listed(run):
+    code, out, _ = run("tasks")
+    assert code == 0
+    for word in ("light-dark", "tiger", "observation 3", "accuracy = 0.85"):
+        assert word in out
+
+
+def test_check_prints_findings(run, monkeypatch):
+    import magic_pomdp.testing
+
+    monkeypatch.setattr(magic_pomdp.testing, "check_task", lambda task: [])
+    assert run("check", "tiger")[:2] == (0, "tiger is fine.\n")
+    monkeypatch.setattr(magic_pomdp.testing, "check_task", lambda task: ["step [draws] on"])
+    code, out, _ = run("check", "tiger")
+    assert code == 1
+    assert "step [draws] on" in out
+    assert run("check", "tigr")[0] == 2
+
+
+def test_doctor(run, monkeypatch):
+    code, out, _ = run("doctor")
+    assert code == 0
+    for word in ("numba", "llvmlite", "cores available", "compile cache", "planner for Light-Dark"):
+        assert word in out
+    monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
+    code, out, _ = run("doctor")
+    assert code == 1
+    assert "Unset NUMBA_DISABLE_JIT" in out
+
+
+def test_bench(run, monkeypatch, tmp_path):
+    monkeypatch.setattr("magic_pomdp.running.bench.REPEATS", 1)
+    code, out, _ = run("bench", "--seconds", 0.01, "--json", "bench.json")
+    assert code == 0
+    measurements = json.loads((tmp_path / "bench.json").read_text())["measurements"]
+    assert len(measurements) == 10
+    assert all(found["value"] > 0 and found["ratio"] > 0 for found in measurements)
+    assert "steps in the bare simulator" in out
+    assert run("bench", "--json", "missing/bench.json")[0] == 2
+    assert run("bench", "--seconds", 0)[0] == 2
+
+
+def test_help_needs_neither_numba_nor_torch():
+    code = (
+        "import sys; from magic_pomdp import cli; sys.argv = ['magic-pomdp', 'evaluate', '--help']\n"
+        "try: cli.main()\n"
+        "except SystemExit: pass\n"
+        "sys.exit(any(name in sys.modules for name in ('numba', 'numpy', 'torch', 'matplotlib')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize("command", ["tasks", "evaluate --help"])
+def test_a_closed_pipe_is_no_error(command):
+    read, write = os.pipe()
+    os.close(read)
+    process = subprocess.run(
+        [sys.executable, "-m", "magic_pomdp", *command.split()], stdout=write, stderr=subprocess.PIPE, text=True
+    )
+    os.close(write)
+    assert process.stderr == ""

@@ -1,0 +1,348 @@
+"""The checks pass what is right and name what is wrong."""
+
+import math
+
+import numpy as np
+import pytest
+
+import magic_pomdp as mp
+from magic_pomdp import FAILURE, RUNNING, SUCCESS, Task, normal, uniform
+from magic_pomdp.tasks.light_dark import LightDark
+from magic_pomdp.tasks.tiger import Tiger
+from magic_pomdp.testing.declaration import check_choices, check_class, primitive_actions
+
+POSITION, OUTCOME = range(2)
+
+
+class Corridor(Task):
+    """Walk a corridor by a noisy sensor, and stop near its middle. Right in every respect."""
+
+    name = "corridor"
+    state_size = 2
+    action_size = 1
+    observation_size = 1
+
+    noise: float = 0.5
+    reward: float = 10.0
+
+    def draw_state(self, context, random, state):
+        state[POSITION] = 10.0 * uniform(random) - 5.0
+        state[OUTCOME] = RUNNING
+
+    def step(self, context, state, action, random, observation):
+        observation[0] = state[POSITION]
+        if state[OUTCOME] != RUNNING:
+            return 0.0, int(state[OUTCOME])
+        if action[0] == 0.0:
+            state[OUTCOME] = SUCCESS if abs(state[POSITION]) < 1.0 else FAILURE
+            return (self.reward if state[OUTCOME] == SUCCESS else -self.reward), int(state[OUTCOME])
+        state[POSITION] += action[0] + 0.1 * normal(random)
+        observation[0] = state[POSITION] + self.noise * normal(random)
+        return -0.1, RUNNING
+
+    def log_likelihood(self, context, state, action, observation):
+        return -0.5 * ((observation[0] - state[POSITION]) / self.noise) ** 2
+
+    def observation_key(self, observation):
+        return math.floor(observation[0] / self.noise)
+
+    def upper_bound(self, context, state):
+        return self.reward if state[OUTCOME] == RUNNING else 0.0
+
+    def actions(self):
+        return np.array([[-1.0], [0.0], [1.0]])
+
+
+class NoName(Corridor):
+    name = ""
+
+
+class NoStateSize(Task):
+    name = "no-state-size"
+    action_size = 1
+    observation_size = 1
+
+
+class BlursBeyondTheState(Corridor):
+    continuous_state = (POSITION, 2)
+
+
+class TextParameter(Corridor):
+    label: str = "left"
+
+
+class TwoDefaults(Corridor):
+    noise = 0.4
+
+
+class TooFewArguments(Corridor):
+    def log_likelihood(self, state, action, observation):
+        return 0.0
+
+
+class NoUpperBound(Corridor):
+    upper_bound = None
+
+
+class ActionsOfWrongShape(Corridor):
+    def actions(self):
+        return np.array([-1.0, 0.0, 1.0])
+
+
+class WritesPastTheEnd(Corridor):
+    def draw_state(self, context, random, state):
+        state[POSITION], state[OUTCOME], state[2] = 0.0, 0.0, 0.0
+
+
+class ForgetsAnElement(Corridor):
+    observation_size = 2
+
+
+class RewardNotANumber(Corridor):
+    def step(self, context, state, action, random, observation):
+        observation[0] = 0.0
+        return math.nan, RUNNING
+
+
+class UnknownOutcome(Corridor):
+    def step(self, context, state, action, random, observation):
+        observation[0] = 0.0
+        return 0.0, 3
+
+
+class GlobalRandomness(Corridor):
+    def step(self, context, state, action, random, observation):
+        observation[0] = np.random.normal()  # noqa: NPY002
+        return 0.0, RUNNING
+
+
+class LikelihoodMovesTheState(Corridor):
+    def log_likelihood(self, context, state, action, observation):
+        state[POSITION] -= observation[0]
+        return -0.5 * (state[POSITION] / self.noise) ** 2
+
+
+class LikelihoodRaises(Corridor):
+    def log_likelihood(self, context, state, action, observation):
+        return math.log(0.0)
+
+
+class KeyNotWhole(Corridor):
+    def observation_key(self, observation):
+        return observation[0] / self.noise
+
+
+class KeyTooLarge(Corridor):
+    def observation_key(self, observation):
+        return 10**19 + math.floor(observation[0])
+
+
+class Revives(Corridor):
+    def step(self, context, state, action, random, observation):
+        state[OUTCOME] = RUNNING
+        return Corridor.step(self, context, state, action, random, observation)
+
+
+class DeniesTheTruth(Corridor):
+    def log_likelihood(self, context, state, action, observation):
+        return 0.0 if abs(observation[0] - state[POSITION]) < self.noise else -math.inf
+
+
+class FeaturesNotFilled(Corridor):
+    @property
+    def particle_features_size(self):
+        return 3
+
+    def particle_features(self, context, state, features):
+        features[0] = state[POSITION]
+        features[1] = state[OUTCOME]
+
+
+def distance(a, b):
+    return abs(a - b)
+
+
+class PlainHelper(Corridor):
+    def state_distance(self, state, other):
+        return distance(state[POSITION], other[POSITION])
+
+
+class NumpyOnAnArgument(Corridor):
+    def upper_bound(self, context, state):
+        return self.reward + np.sum(state)
+
+
+class Overflows(Corridor):
+    def observation_key(self, observation):
+        key = 1
+        for _ in range(5):
+            key = key * 1_000_003 + math.floor(observation[0])
+        return key % 97
+
+
+setting = 0.0
+
+
+class SettingsInTheModule(Corridor):
+    def __post_init__(self):
+        global setting
+        setting = self.noise
+
+    def step(self, context, state, action, random, observation):
+        observation[0] = setting
+        return 0.0, RUNNING
+
+
+class NoiseTooLarge(Corridor):
+    def log_likelihood(self, context, state, action, observation):
+        return -0.5 * ((observation[0] - state[POSITION]) / (2.0 * self.noise)) ** 2
+
+
+class NoiseTooSmall(Corridor):
+    def log_likelihood(self, context, state, action, observation):
+        return -0.5 * ((observation[0] - state[POSITION]) / (0.5 * self.noise)) ** 2
+
+
+class LikelihoodOfNothing(Corridor):
+    def log_likelihood(self, context, state, action, observation):
+        return 0.0
+
+
+class BoundTooLow(Corridor):
+    def upper_bound(self, context, state):
+        return 0.5 * self.reward if state[OUTCOME] == RUNNING else 0.0
+
+
+def test_right_tasks_pass():
+    for task in (Corridor, LightDark, Tiger):
+        assert mp.check_task(task) == []
+
+
+def test_other_parameters_pass():
+    assert mp.check_task(Tiger(accuracy=0.7)) == []
+
+
+@pytest.mark.jit_off
+def test_right_task_passes_in_either_mode():
+    assert mp.check_task(Corridor) == []
+
+
+@pytest.mark.parametrize(
+    ("task", "function", "mistake"),
+    [
+        (NoName, "name", "empty"),
+        (NoStateSize, "state_size", "missing"),
+        (NoStateSize, "step", "missing"),
+        (NoStateSize, "actions", "missing"),
+        (BlursBeyondTheState, "continuous_state", "it is (0, 2)"),
+        (TextParameter, "label", "annotated as str"),
+        (TwoDefaults, "noise", "objects are made with 0.5"),
+        (TooFewArguments, "log_likelihood", "takes 4 arguments (self, state, action, observation)"),
+        (NoUpperBound, "upper_bound", "missing"),
+        (ActionsOfWrongShape, "actions", "shape (3,)"),
+        (WritesPastTheEnd, "draw_state", "IndexError"),
+        (ForgetsAnElement, "step", "elements [1] of `observation` unwritten"),
+        (RewardNotANumber, "step", "reward is nan"),
+        (UnknownOutcome, "step", "outcome is 3"),
+        (GlobalRandomness, "step", "observation differed"),
+        (LikelihoodMovesTheState, "log_likelihood", "changed `state`"),
+        (LikelihoodRaises, "log_likelihood", "ValueError"),
+        (KeyNotWhole, "observation_key", "returned"),
+        (KeyTooLarge, "observation_key", "64 bits"),
+        (Revives, "step", "had ended with outcome"),
+        (DeniesTheTruth, "log_likelihood", "-inf for the observation"),
+        (FeaturesNotFilled, "particle_features", "elements [2] of `features`"),
+    ],
+)
+@pytest.mark.jit_off
+def test_mistakes_seen_in_plain_python(task, function, mistake):
+    assert_found(task, function, mistake)
+
+
+@pytest.mark.parametrize(
+    ("task", "function", "mistake"),
+    [
+        (PlainHelper, "state_distance", "Untyped global name 'distance'"),
+        (NumpyOnAnArgument, "upper_bound", "sum(View(float64, 1))"),
+        (Overflows, "observation_key", "as plain Python"),
+        (SettingsInTheModule, "parameters", "the same step gave something else"),
+        (NoiseTooLarge, "log_likelihood", "on average"),
+        (NoiseTooSmall, "log_likelihood", "on average"),
+        (LikelihoodOfNothing, "log_likelihood", "tell more about the state"),
+        (BoundTooLow, "upper_bound", "it is 5 for the state"),
+    ],
+)
+def test_mistakes_seen_once_compiled(task, function, mistake):
+    assert_found(task, function, mistake)
+
+
+def assert_found(task, function, mistake):
+    findings = [str(finding) for finding in mp.check_task(task)]
+    assert any(text.startswith(f"{function}: ") and mistake in text for text in findings), findings
+
+
+class MacroActionsOnly(Corridor):
+    actions = Task.actions
+
+    def macro_actions(self, length):
+        return mp.MacroActions.repeat(np.array([[-1.0], [1.0]]), length).add(np.zeros((1, 1)))
+
+
+def test_actions_may_come_from_macro_actions_alone():
+    assert list(check_class(MacroActionsOnly)) == list(check_choices(MacroActionsOnly())) == []
+    assert primitive_actions(MacroActionsOnly()).tolist() == [[-1.0], [0.0], [1.0]]
+
+
+def test_not_a_task():
+    assert "magic_pomdp.Task" in str(mp.check_task(int)[0])
+
+
+def test_advice_tells_what_to_do():
+    assert "@numba.njit" in mp.check_task(PlainHelper)[0].advice
+    assert "as if the noise were larger" in mp.check_task(NoiseTooLarge)[0].advice
+    assert "as if the noise were smaller" in mp.check_task(NoiseTooSmall)[0].advice
+
+
+# ------------------------------------------------------------------------------------------------------------ planners
+
+
+@pytest.mark.parametrize("name", ["tiger", "light-dark"])
+def test_macro_despot_passes(name):
+    assert mp.check_planner(mp.MacroDespot(mp.make_task(name))) == []
+
+
+class Wrapped:
+    """A planner with one of its promises broken by `spoil`, which is given the plan that it would return."""
+
+    def __init__(self, spoil=lambda plan: None, careless=False):
+        self.task = Tiger()
+        self.planner = mp.MacroDespot(self.task)
+        self.macro_actions = self.planner.macro_actions
+        self.spoil, self.careless, self.plans = spoil, careless, 0
+
+    def plan(self, belief, context, *, budget=None, seed=0):
+        self.plans += 1
+        if self.careless:
+            belief = np.nan_to_num(np.atleast_2d(getattr(belief, "particles", belief))[:, :1])
+        plan = self.planner.plan(belief, context, budget=budget, seed=seed)
+        for name, value in (self.spoil(plan) or {}).items():
+            object.__setattr__(plan, name, value)
+        return plan
+
+
+def test_planners_that_break_a_promise():
+    grown = Wrapped()
+    grown.spoil = lambda plan: {"trials": plan.trials + grown.plans}
+    cases = [
+        (Wrapped(lambda plan: {"macro_action": np.full((1, 1), np.nan)}), "the macro-action is [[nan]]"),
+        (Wrapped(lambda plan: {"macro_action": np.zeros(1)}), "shape (1,)"),
+        (Wrapped(lambda plan: {"choice": 7}), "choice 7"),
+        (Wrapped(lambda plan: {"value": math.inf}), "value is inf"),
+        (Wrapped(lambda plan: {"lower": plan.upper + 1.0}), "above the upper bound"),
+        (Wrapped(lambda plan: {"steps": 100 * plan.steps}), "were simulated"),
+        (Wrapped(careless=True), "it planned for a belief with a NaN"),
+        (grown, "trials was"),
+    ]
+    for planner, mistake in cases:
+        findings = [str(finding) for finding in mp.check_planner(planner)]
+        assert any(mistake in text for text in findings), (mistake, findings)
