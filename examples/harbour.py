@@ -28,7 +28,7 @@ class Harbour(mp.Task):
     action_size = 2
     observation_size = 1
     continuous_state = (X, Y, CURRENT)
-    scenarios = 40
+    scenarios = 200
     particles = 5000
     search_depth = 40
     macro_length = 3

@@ -25,6 +25,9 @@ def _default(metavar: str, meaning: str) -> Any:
     return tyro.conf.arg(metavar=metavar, help_behavior_hint=f"(default: {meaning})")
 
 
+TaskParameters = Annotated[
+    tuple[str, ...], tyro.conf.arg(name="set", metavar="NAME=VALUE", help="A parameter of the task; can be repeated.")
+]
 TaskName = Annotated[str, tyro.conf.arg(metavar="TASK", help="A task's name, my_module:MyTask or my_file.py:MyTask.")]
 
 
@@ -56,8 +59,42 @@ class EvaluateSettings:
     """D, how many primitive steps to look ahead."""
     xi: float = 0.95
     """ξ, the share of the root's gap that a trial leaves alone."""
-    set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE")] = ()
-    """A parameter of the task."""
+    parameters: TaskParameters = ()
+
+
+@dataclass(frozen=True)
+class DemoSettings:
+    """How long to look."""
+
+    episodes: int = 20
+    """Episodes of each planner."""
+    seconds: float = 0.1
+    """Budget of a plan in seconds."""
+    seed: int = 0
+    """What all chance follows from, 0 or more."""
+    folder: Path = Path("results/demo")
+    """Where results and pictures go."""
+
+
+@dataclass(frozen=True)
+class PictureSettings:
+    """What to draw."""
+
+    planner: Annotated[str, tyro.conf.arg(metavar="{macro-despot,despot}")] = "macro-despot"
+    """Who acts."""
+    macro_length: Annotated[int | None, _default("INT", "the task's own")] = None
+    """Length of the macro-actions."""
+    seconds: float = 0.1
+    """Budget of a plan in seconds."""
+    seed: int = 0
+    """What all chance follows from, 0 or more."""
+    episode: int = 0
+    """Which episode of that seed."""
+    frames: int = 4
+    """Moments to show."""
+    out: Path = Path("episode.png")
+    """Where to save the picture: .png, .svg or .pdf."""
+    parameters: TaskParameters = ()
 
 
 @dataclass(frozen=True)
@@ -104,7 +141,7 @@ def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
     from magic_pomdp.running.evaluate import EvaluationInterrupted, PlannerChoice
     from magic_pomdp.running.evaluate import evaluate as run_evaluation
 
-    the_task = make_task(task, **_parameters(settings.set))
+    the_task = make_task(task, **_parameters(settings.parameters))
     seconds = 0.1 if settings.seconds is None and settings.steps is None else settings.seconds
     choice = PlannerChoice(
         settings.planner,
@@ -113,7 +150,7 @@ def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
         DespotSettings(settings.scenarios, settings.search_depth, settings.xi, settings.default_policy),
     )
     name = the_task.name or type(the_task).__name__
-    path = check_writable(settings.json or _default_path(name, choice, choice.length(the_task), settings.seed))
+    path = check_writable(settings.json or _default_path(name, choice, choice.length(the_task), settings))
     code = FINE
     try:
         with _episode_progress(settings.episodes) as advance:
@@ -133,12 +170,58 @@ def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
     return code
 
 
-def check(task: TaskName, /) -> int:
+def demo(settings: DemoSettings) -> int:
+    """See it work: Macro-DESPOT against DESPOT on Light-Dark, a table and two pictures."""
+    from rich.table import Table
+
+    _need_matplotlib()
+    from magic_pomdp.running.workers import start_server
+
+    start_server()
+    from magic_pomdp.show.demo import PAPER, run_demo
+
+    folder = _make_folder(settings.folder)
+    with _episode_progress(len(PAPER) * settings.episodes) as advance:
+        evaluations = run_demo(
+            folder, settings.episodes, settings.seconds, settings.seed, lambda _, record: advance(record)
+        )
+    table = Table("planner", "return", "successes", "steps", "search depth", "99 % of plans", "paper's return")
+    for evaluation in evaluations:
+        found = evaluation.to_json()
+        row = (
+            "{planner}, length {macro_length}|{return_mean:.1f} ± {return_stderr:.1f}|{success_rate:.0%}|"
+            "{steps_mean:.1f}|{search_depth_mean:.1f}|{plan_seconds_p99:.3f} s"
+        )
+        table.add_row(*row.format_map(found).split("|"), f"{PAPER[evaluation.planner]}")
+    table.title = f"Light-Dark, {settings.episodes} episodes, seed {settings.seed}, {settings.seconds:g} s a plan"
+    _print(table)
+    _print(f"Results and pictures are in {folder}")
+    return FINE
+
+
+def picture(task: TaskName, /, settings: PictureSettings) -> int:
+    """Run one episode and draw some of its moments side by side."""
+    _need_matplotlib()
+    from magic_pomdp.core.registry import make_task
+    from magic_pomdp.planners.plan import Budget
+    from magic_pomdp.running.evaluate import PlannerChoice
+    from magic_pomdp.running.saving import check_writable
+    from magic_pomdp.show.picture import draw_episode
+
+    the_task = make_task(task, **_parameters(settings.parameters))
+    choice = PlannerChoice(settings.planner, settings.macro_length, Budget(settings.seconds))
+    path = check_writable(settings.out)
+    record = draw_episode(the_task, choice(the_task), path, settings.seed, settings.episode, settings.frames)
+    _print(f"{record.outcome}, return {record.total_return:.1f}, {record.steps} steps; saved as {path}")
+    return FINE
+
+
+def check(task: TaskName, /, parameters: TaskParameters = ()) -> int:
     """Test a task of your own: do its functions keep what planners rely on?"""
     from magic_pomdp.core.registry import make_task
     from magic_pomdp.testing import check_task
 
-    findings = check_task(make_task(task))
+    findings = check_task(make_task(task, **_parameters(parameters)))
     for finding in findings:
         _print(f"{finding}\n")
     _print(f"{task}: {len(findings)} to mend." if findings else f"{task} is fine.")
@@ -184,6 +267,8 @@ def bench(settings: BenchSettings) -> int:
 COMMANDS: dict[str, Callable[..., int]] = {
     "tasks": tasks,
     "evaluate": evaluate,
+    "demo": demo,
+    "picture": picture,
     "check": check,
     "doctor": doctor,
     "bench": bench,
@@ -229,14 +314,31 @@ def _parameters(assignments: tuple[str, ...]) -> dict[str, str]:
     return dict(assignment.split("=", 1) for assignment in assignments)
 
 
-def _default_path(task: str, choice: "PlannerChoice", length: int, seed: int) -> Path:
+def _default_path(task: str, choice: "PlannerChoice", length: int, settings: EvaluateSettings) -> Path:
+    """A file named after everything that was asked for, so that no other result is overwritten."""
     budget = f"{choice.budget.steps}steps" if choice.budget.seconds is None else f"{choice.budget.seconds:g}s"
-    name = re.sub(r"[^\w.-]", "-", f"{task}_{choice.name}_L{length}_{budget}_seed{seed}")
+    parts = [task, choice.name, f"L{length}", budget, f"seed{settings.seed}", f"{settings.episodes}episodes"]
+    parts += ["random"] if settings.default_policy == "random" else []
+    parts += [f"K{settings.scenarios}"] if settings.scenarios is not None else []
+    parts += [f"D{settings.search_depth}"] if settings.search_depth is not None else []
+    parts += [f"xi{settings.xi:g}"] if settings.xi != EvaluateSettings.xi else []
+    name = re.sub(r"[^\w.=-]", "-", "_".join([*parts, *settings.parameters]))
+    return _make_folder(Path("results")) / f"{name}.json"
+
+
+def _make_folder(folder: Path) -> Path:
     try:
-        Path("results").mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ValueError(f"The folder results cannot be made ({error.strerror}): name a file with --json.") from None
-    return Path("results") / f"{name}.json"
+        raise ValueError(f"The folder {folder} cannot be made ({error.strerror}): name another place.") from None
+    return folder
+
+
+def _need_matplotlib() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise ValueError("Drawing needs matplotlib: pip install 'magic-pomdp[show]'.")
 
 
 @contextmanager

@@ -3,11 +3,12 @@
 import dataclasses
 import difflib
 import importlib
-import importlib.util
 import sys
 import typing
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from magic_pomdp.core.task import Task
@@ -61,26 +62,29 @@ def nearest(word: str, words: Iterable[str]) -> str:
     return f": did you mean {close[0]!r}?" if close else ""
 
 
-def _import_module(name: str):
+def _import_module(name: str) -> ModuleType:
     if "" not in sys.path:
         sys.path.insert(0, "")  # a user's module lies in the folder the command is run from
+    if find_spec(name.partition(".")[0]) is None:
+        raise ValueError(f"There is no module {name!r} in this folder or on Python's path.")
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not name.startswith(error.name):
-            raise
-        raise ValueError(f"There is no module {name!r} in this folder or on Python's path.") from None
+    except Exception as error:
+        raise ValueError(f"{name} cannot be imported: {type(error).__name__}: {error}.") from error
 
 
-def _import_file(path: Path):
+def _import_file(path: Path) -> ModuleType:
     path = path.resolve()
     if not path.is_file():
         raise ValueError(f"There is no file {path}.")
-    sys.path.insert(0, str(path.parent))  # so that it can import its neighbours, and workers can import it
-    try:
-        return importlib.import_module(path.stem)
-    finally:
-        sys.path.remove(str(path.parent))
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))  # it stays, so that the file finds its neighbours and workers find the file
+    module = _import_module(path.stem)
+    if module.__file__ is None or Path(module.__file__).resolve() != path:
+        raise ValueError(
+            f"Python already knows another module named {path.stem!r}: give {path.name} a name of its own."
+        )
+    return module
 
 
 def _convert(name: str, text: str, kind: type) -> Any:

@@ -9,6 +9,7 @@ others only read. A random stream is passed wherever chance is needed (`randomne
 """
 
 import dataclasses
+import math
 from typing import Any, ClassVar, dataclass_transform
 
 import numpy as np
@@ -76,8 +77,18 @@ class Task:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        dataclasses.dataclass(frozen=True)(cls)
-        compiling.declare(cls)
+        _prepare(cls)
+
+    def __post_init__(self) -> None:
+        """Refuse parameters that make no sense. A task with more to check calls this first."""
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"The parameter {field.name} of {type(self).__name__} must be finite, not {value}.")
+        if not 0.0 < self.discount < 1.0:
+            raise ValueError(f"The discount must lie between 0 and 1, not at {self.discount}.")
+        if self.max_steps < 1:
+            raise ValueError(f"The parameter max_steps must be at least 1, not {self.max_steps}.")
 
     @property
     def _numba_type_(self) -> "compiling.TaskType":
@@ -125,5 +136,16 @@ class Task:
         """The handcrafted macro-actions of a length. Default: every primitive action, repeated."""
         return MacroActions.repeat(self.actions(), length)
 
-    def draw(self, axes, context, state, particles) -> None:
-        """Draw one frame (true state and belief, shape (n, state_size)) with matplotlib's `axes`."""
+    def draw(self, axes, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
+        """Draw a frame on matplotlib's `axes`: the true states so far (the last is now) and the belief's particles."""
+        axes.axis("off")
+        axes.text(0.5, 0.5, f"{type(self).__name__} has no drawing", ha="center", va="center")
+
+
+def _prepare(cls: type[Task]) -> None:
+    """Turn annotated attributes into parameters, and make the methods callable in compiled code."""
+    dataclasses.dataclass(frozen=True)(cls)
+    compiling.declare(cls)
+
+
+_prepare(Task)

@@ -1,6 +1,7 @@
 """One episode: plan, carry the macro-action out, update the belief after every primitive step."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,8 +70,30 @@ class EpisodeRecord:
         }
 
 
-def run_episode(task: Task, planner: Planner, seed: int = 0, episode: int = 0) -> EpisodeRecord:
-    """Run an episode to its end, or for the task's max_steps. Its luck depends on (seed, episode) alone."""
+@dataclass(frozen=True)
+class Moment:
+    """An instant of an episode, before each primitive step and after the last. Its arrays change as time goes on."""
+
+    context: np.ndarray
+    state: np.ndarray
+    belief: Belief
+    plan: Plan
+    """The plan being carried out."""
+    reward: float
+    """Earned by the step that led here; 0 at the beginning."""
+
+
+def run_episode(
+    task: Task,
+    planner: Planner,
+    seed: int = 0,
+    episode: int = 0,
+    watch: Callable[[Moment], None] | None = None,
+) -> EpisodeRecord:
+    """Run an episode to its end, or for the task's max_steps. Its luck depends on (seed, episode) alone.
+
+    `watch` is shown every moment of it.
+    """
     context, state = draw_beginning(task, new_stream(seed, episode, BEGINNING))
     belief = Belief.initial(task, context, seed=int(stream_key(seed, episode, BELIEF)))
     world, random = stream_key(seed, episode, WORLD), np.empty(1, np.uint64)
@@ -85,6 +108,8 @@ def run_episode(task: Task, planner: Planner, seed: int = 0, episode: int = 0) -
             raise ValueError("The planner chose a macro-action without any action in it.")
         for action in np.ascontiguousarray(plan.macro_action, dtype=np.float64):
             errors.append(belief.error(state))
+            if watch is not None:
+                watch(Moment(context, state, belief, plan, rewards[-1] if rewards else 0.0))
             observation = np.zeros(task.observation_size)
             reward, outcome = _step(task, context, state, action, world, len(rewards), random, observation)
             if not math.isfinite(reward):
@@ -93,6 +118,8 @@ def run_episode(task: Task, planner: Planner, seed: int = 0, episode: int = 0) -
             if outcome != RUNNING or len(rewards) >= task.max_steps:
                 break
             belief.update(action, observation)
+    if watch is not None:
+        watch(Moment(context, state, belief, plans[-1], rewards[-1]))
     return EpisodeRecord(
         episode=episode,
         total_return=math.fsum(rewards),

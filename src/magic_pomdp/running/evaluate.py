@@ -1,11 +1,9 @@
 """How good a planner is: many episodes, and what they add up to."""
 
 import dataclasses
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -144,7 +142,6 @@ def evaluate(
     make_planner = make_planner or PlannerChoice()
     workers = available_cores() if workers is None else workers
     evaluation = _before_any_episode(task, make_planner, seed)  # bad settings are found here, before a worker starts
-    _make_importable(type(task))
     records: dict[int, EpisodeRecord] = {}
 
     def so_far() -> Evaluation:
@@ -211,17 +208,9 @@ def _settings(task: Task, planner: Planner) -> dict[str, Any]:
 
 
 def _parameters(task: Task) -> dict[str, Any]:
-    names = ["discount", "max_steps", *(item.name for item in dataclasses.fields(task))]  # type: ignore[arg-type]
-    values = {name: getattr(task, name) for name in names}
+    values = {item.name: getattr(task, item.name) for item in dataclasses.fields(task)}  # type: ignore[arg-type]
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
 def _without_none(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _make_importable(cls: type) -> None:
-    """Let workers find a task that was given as a file: its folder need not be on Python's path."""
-    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    if file is not None and "." not in cls.__module__ and str(Path(file).parent) not in sys.path:
-        sys.path.append(str(Path(file).parent))

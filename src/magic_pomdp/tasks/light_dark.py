@@ -62,16 +62,15 @@ class LightDark(Task):
     """Seen positions in the same square of this side share a branch of the search."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("speed", "goal_radius", "light_half_width", "observation_noise", "prior_noise", "key_cell"):
-            if not 0.0 < getattr(self, name) < math.inf:
+            if getattr(self, name) <= 0.0:
                 raise ValueError(f"Light-Dark's {name} must be positive, not {getattr(self, name)}.")
-        if not 0.0 < self.separation <= 1.5 * self.arena < math.inf:
+        if not 0.0 < self.separation <= 1.5 * self.arena:
             raise ValueError(
                 f"Light-Dark's separation {self.separation} must be positive and at most 1.5 times its arena "
                 f"{self.arena}, or no start, goal and light would fit."
             )
-        if self.max_steps < 1:
-            raise ValueError(f"Light-Dark's max_steps must be at least 1, not {self.max_steps}.")
 
     def draw_context(self, random, context):
         while True:
@@ -151,3 +150,16 @@ class LightDark(Task):
 
     def macro_actions(self, length: int) -> MacroActions:
         return MacroActions.repeat(compass(8), length).add(np.zeros((1, 2)))
+
+    def draw(self, axes, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
+        from matplotlib.patches import Circle
+
+        edge = self.arena + 2.0 * self.prior_noise
+        axes.set(xlim=(-edge, edge), ylim=(-edge, edge), aspect="equal", facecolor="#39424e", xticks=[], yticks=[])
+        light, width = context[LIGHT], self.light_half_width
+        axes.axvspan(light - width, light + width, color="#ffe9a8")
+        shown = particles[:: max(1, len(particles) // 400)]
+        axes.scatter(shown[:, X], shown[:, Y], s=3, color="#7fc8ff", alpha=0.5, linewidths=0)
+        axes.add_patch(Circle((context[GOAL_X], context[GOAL_Y]), self.goal_radius, fill=False, color="#6fe08a", lw=2))
+        axes.plot(states[:, X], states[:, Y], color="white", lw=1.2)
+        axes.plot(states[-1, X], states[-1, Y], "o", color="#ff6b5e", ms=6)

@@ -38,6 +38,7 @@ class Tiger(Task):
     """Reward of opening the tiger's door."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0.0 < self.accuracy < 1.0:
             raise ValueError(f"Tiger's accuracy must lie between 0 and 1, not at {self.accuracy}.")
 
@@ -68,3 +69,9 @@ class Tiger(Task):
 
     def actions(self) -> np.ndarray:
         return np.array([[LISTEN], [OPEN_LEFT], [OPEN_RIGHT]], dtype=np.float64)
+
+    def draw(self, axes, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
+        right = particles[:, 0].mean()
+        axes.bar([0, 1], [1.0 - right, right], color=["#7fc8ff", "#7fc8ff"])
+        axes.plot(states[-1, 0], 0.5, "o", color="#ff6b5e", ms=12)
+        axes.set(xlim=(-0.6, 1.6), ylim=(0.0, 1.0), xticks=[0, 1], xticklabels=["left", "right"], ylabel="belief")

@@ -69,10 +69,10 @@ def check_class(task_class: type) -> Iterator[Finding]:
             seen = "it is missing" if size is None else f"it is {size!r}"
             advice = f"Write `{name} = …` in the class, without an annotation"
             yield Finding(name, seen, f"a whole number of at least {smallest}", advice)
-    columns, size = task_class.continuous_state, getattr(task_class, "state_size", 0)
-    if len(set(columns)) < len(columns) or not set(columns) <= set(range(size)):
+    columns, width = task_class.continuous_state, int(getattr(task_class, "state_size", 0))
+    if len(set(columns)) < len(columns) or not set(columns) <= set(range(width)):
         advice = "Write `continuous_state = (X, Y)` with the indices of the state that may be blurred"
-        yield Finding("continuous_state", f"it is {columns}", f"different indices below state_size = {size}", advice)
+        yield Finding("continuous_state", f"it is {columns}", f"different indices below state_size = {width}", advice)
     for name, function in FUNCTIONS.items():
         yield from _check_signature(task_class, name, function.arguments)
     if task_class.actions is Task.actions and task_class.macro_actions is Task.macro_actions:

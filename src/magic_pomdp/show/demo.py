@@ -1,0 +1,36 @@
+"""What the software does, in a minute: Macro-DESPOT against DESPOT on Light-Dark, a table and two pictures."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from magic_pomdp.core.registry import make_task
+from magic_pomdp.planners.plan import Budget
+from magic_pomdp.running.episode import EpisodeRecord
+from magic_pomdp.running.evaluate import Evaluation, PlannerChoice, evaluate
+from magic_pomdp.running.saving import save_json
+from magic_pomdp.show.picture import draw_episode
+
+PAPER = {"macro-despot": -30.9, "despot": -96.1}
+"""Mean returns on Light-Dark in the paper (handcrafted macro-actions; 0.1 s a plan)."""
+
+
+def run_demo(
+    folder: Path,
+    episodes: int = 20,
+    seconds: float = 0.1,
+    seed: int = 0,
+    on_progress: Callable[[str, EpisodeRecord], None] | None = None,
+) -> list[Evaluation]:
+    """Evaluate both planners on the same episodes; save the results and a picture of the first episode of each."""
+    task, evaluations = make_task("light-dark"), []
+    for name in PAPER:
+        choice = PlannerChoice(name, budget=Budget(seconds=seconds))
+
+        def advance(record: EpisodeRecord, name: str = name) -> None:
+            if on_progress is not None:
+                on_progress(name, record)
+
+        evaluations.append(evaluate(task, choice, episodes, seed, on_progress=advance))
+        save_json(folder / f"{name}.json", evaluations[-1].to_json())
+        draw_episode(task, choice(task), folder / f"{name}.png", seed, title=name)
+    return evaluations
