@@ -6,7 +6,7 @@ import math
 import numpy as np
 from numba import njit
 
-from magic_pomdp.core.randomness import normal, seek, stream_key, uniform
+from magic_pomdp.core.randomness import seek, stream_key, uniform
 from magic_pomdp.core.task import RUNNING, Task
 from magic_pomdp.core.views import borrow
 
@@ -15,12 +15,15 @@ compiled = njit(cache=True, error_model="numpy")
 RECOVERY_ATTEMPTS = 5
 """Fresh sets of particles tried before an observation that nothing explains is ignored."""
 
+FIT_SAMPLE = 1000
+"""Particles from which the spread of a belief is measured."""
+
 
 class Belief:
     """Equally weighted particles over states, updated with each primitive action and its observation.
 
     A sharp observation leaves many copies of few particles. Where the task names numbers of its state that vary
-    continuously (`continuous_state`), the copies are then spread by a Gaussian kernel fitted to the particles, and
+    continuously (`continuous_state`), the copies are then spread by a kernel fitted to the particles, and
     drawn to their mean so that mean and covariance stay (a regularised filter with Liu & West's shrinkage).
 
     When no particle explains an observation, the filter draws fresh particles from the task's initial belief and runs
@@ -190,9 +193,9 @@ def _resample(moved, weights, particles, columns, mean, factor, key, random):
         if weights[i] > 0.0:
             last = i
     seek(random, key, count)
-    offset, chosen, cumulated = uniform(random), 0, weights[0]
+    offset, spacing, chosen, cumulated = uniform(random), total / count, 0, weights[0]
     for i in range(count):
-        pointer = (i + offset) * total / count
+        pointer = (i + offset) * spacing
         while cumulated <= pointer and chosen < last:
             chosen += 1
             cumulated += weights[chosen]
@@ -200,27 +203,24 @@ def _resample(moved, weights, particles, columns, mean, factor, key, random):
             particles[i, j] = moved[chosen, j]
     effective = total * total / squares
     if effective < 0.5 * count and len(columns) > 0:
-        _fit(moved, weights, total, columns, mean, factor)
+        _fit(particles, columns, mean, factor)
         _spread(particles, columns, mean, factor, effective, random)
 
 
 @compiled
-def _fit(states, weights, total, columns, mean, factor):
-    """Weighted mean of some columns, and the Cholesky factor of their covariance."""
-    size = len(columns)
+def _fit(particles, columns, mean, factor):
+    """Mean of some columns, and the Cholesky factor of their covariance, from a sample of the particles."""
+    size, stride = len(columns), max(1, len(particles) // FIT_SAMPLE)
+    share = 1.0 / len(range(0, len(particles), stride))
     for a in range(size):
         mean[a] = 0.0
-        for b in range(size):
+        for i in range(0, len(particles), stride):
+            mean[a] += share * particles[i, columns[a]]
+    for a in range(size):
+        for b in range(a + 1):
             factor[a, b] = 0.0
-    for i in range(len(weights)):
-        for a in range(size):
-            mean[a] += weights[i] / total * states[i, columns[a]]
-    for i in range(len(weights)):
-        for a in range(size):
-            for b in range(a + 1):
-                factor[a, b] += (
-                    weights[i] / total * (states[i, columns[a]] - mean[a]) * (states[i, columns[b]] - mean[b])
-                )
+            for i in range(0, len(particles), stride):
+                factor[a, b] += share * (particles[i, columns[a]] - mean[a]) * (particles[i, columns[b]] - mean[b])
     for a in range(size):
         for b in range(a + 1):
             for c in range(b):
@@ -233,7 +233,8 @@ def _fit(states, weights, total, columns, mean, factor):
 
 @compiled
 def _spread(particles, columns, mean, factor, effective, random):
-    """Blur some columns by a kernel as wide as suits so many effective particles, without widening the whole."""
+    """Blur some columns by a kernel (uniform: its shape hardly matters) as wide as suits so many effective particles,
+    without widening the whole."""
     size = len(columns)
     width = effective ** (-1.0 / (size + 4.0))
     shrink = math.sqrt(1.0 - width * width)
@@ -241,6 +242,6 @@ def _spread(particles, columns, mean, factor, effective, random):
         for a in range(size):
             particles[i, columns[a]] = mean[a] + shrink * (particles[i, columns[a]] - mean[a])
         for b in range(size):
-            noise = width * normal(random)
+            noise = width * math.sqrt(12.0) * (uniform(random) - 0.5)
             for a in range(b, size):
                 particles[i, columns[a]] += factor[a, b] * noise

@@ -138,7 +138,7 @@ class LightDark(Task):
         if state[OUTCOME] != RUNNING:
             return 0.0
         distance = math.sqrt((context[GOAL_X] - state[X]) ** 2 + (context[GOAL_Y] - state[Y]) ** 2)
-        moves = math.ceil(max(0.0, distance - self.goal_radius) / self.speed)
+        moves = math.ceil(max(0.0, distance - self.goal_radius) / self.speed - 1e-9)  # less what rounding may add
         fade = math.exp(moves * math.log(self.discount))
         return fade * self.goal_reward + self.step_reward * (1.0 - fade) / (1.0 - self.discount)
 
@@ -154,7 +154,7 @@ class LightDark(Task):
     def draw(self, axes, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
         from matplotlib.patches import Circle
 
-        edge = self.arena + 2.0 * self.prior_noise
+        edge = 1.9 * self.arena
         axes.set(xlim=(-edge, edge), ylim=(-edge, edge), aspect="equal", facecolor="#39424e", xticks=[], yticks=[])
         light, width = context[LIGHT], self.light_half_width
         axes.axvspan(light - width, light + width, color="#ffe9a8")
