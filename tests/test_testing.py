@@ -71,6 +71,13 @@ class TextParameter(Corridor):
     label: str = "left"
 
 
+class Undiscounted(Corridor):
+    discount: float = 1.0
+
+    def __post_init__(self):
+        pass
+
+
 class TwoDefaults(Corridor):
     noise = 0.4
 
@@ -236,6 +243,7 @@ def test_right_task_passes_in_either_mode():
         (NoStateSize, "actions", "missing"),
         (BlursBeyondTheState, "continuous_state", "it is (0, 2)"),
         (TextParameter, "label", "annotated as str"),
+        (Undiscounted, "discount", "it is 1.0"),
         (TwoDefaults, "noise", "objects are made with 0.5"),
         (TooFewArguments, "log_likelihood", "takes 4 arguments (self, state, action, observation)"),
         (NoUpperBound, "upper_bound", "missing"),

@@ -139,8 +139,8 @@ class LightDark(Task):
             return 0.0
         distance = math.sqrt((context[GOAL_X] - state[X]) ** 2 + (context[GOAL_Y] - state[Y]) ** 2)
         moves = math.ceil(max(0.0, distance - self.goal_radius) / self.speed - 1e-9)  # less what rounding may add
-        fade = math.exp(moves * math.log(self.discount))
-        return fade * self.goal_reward + self.step_reward * (1.0 - fade) / (1.0 - self.discount)
+        moving_for_ever = self.step_reward / (1.0 - self.discount)
+        return moving_for_ever + self.discount**moves * (self.goal_reward - moving_for_ever)
 
     def state_distance(self, state, other):
         return math.hypot(state[X] - other[X], state[Y] - other[Y])

@@ -112,10 +112,9 @@ def check_parameters(task: Task) -> Iterator[Finding]:
             seen = f"the class says {getattr(type(task), field.name)!r}, but objects are made with {field.default!r}"
             advice = f"Annotate it again where you set it: `{field.name}: {kind.__name__} = …`"
             yield Finding(field.name, seen, "one default value", advice)
-    if not 0.0 < task.discount <= 1.0:
-        yield Finding("discount", f"it is {task.discount}", "a number in (0, 1]", "Change it")
-    if task.max_steps < 1:
-        yield Finding("max_steps", f"it is {task.max_steps}", "at least 1", "Change it")
+    if not 0.0 < task.discount < 1.0:
+        advice = "Change it, and begin a __post_init__ of your own with super().__post_init__(), which refuses it"
+        yield Finding("discount", f"it is {task.discount}", "a number between 0 and 1", advice)
 
 
 def check_choices(task: Task) -> Iterator[Finding]:
