@@ -71,15 +71,11 @@ class TextParameter(Corridor):
     label: str = "left"
 
 
-class Undiscounted(Corridor):
-    discount: float = 1.0
+class GrowingFuture(Corridor):
+    discount = 1.5
 
     def __post_init__(self):
         pass
-
-
-class TwoDefaults(Corridor):
-    noise = 0.4
 
 
 class TooFewArguments(Corridor):
@@ -243,8 +239,7 @@ def test_right_task_passes_in_either_mode():
         (NoStateSize, "actions", "missing"),
         (BlursBeyondTheState, "continuous_state", "it is (0, 2)"),
         (TextParameter, "label", "annotated as str"),
-        (Undiscounted, "discount", "it is 1.0"),
-        (TwoDefaults, "noise", "objects are made with 0.5"),
+        (GrowingFuture, "discount", "it is 1.5"),
         (TooFewArguments, "log_likelihood", "takes 4 arguments (self, state, action, observation)"),
         (NoUpperBound, "upper_bound", "missing"),
         (ActionsOfWrongShape, "actions", "shape (3,)"),

@@ -23,6 +23,7 @@ _PLACES = {
     "MacroActions": "core.macro_actions",
     "make_task": "core.registry",
     "integer": "core.randomness",
+    "new_stream": "core.randomness",
     "normal": "core.randomness",
     "uniform": "core.randomness",
     "Budget": "planners.plan",
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from magic_pomdp.core.belief import Belief as Belief
     from magic_pomdp.core.macro_actions import MacroActions as MacroActions
     from magic_pomdp.core.randomness import integer as integer
+    from magic_pomdp.core.randomness import new_stream as new_stream
     from magic_pomdp.core.randomness import normal as normal
     from magic_pomdp.core.randomness import uniform as uniform
     from magic_pomdp.core.registry import make_task as make_task

@@ -22,6 +22,14 @@ def use_vector(vector):
 
 
 @njit
+def fill_vector(vector):
+    view = borrow(vector)
+    view[:] = 1
+    view[1:-1] = 2.5
+    view[::4] = -1.0
+
+
+@njit
 def use_matrix(matrix):
     view = borrow(matrix)
     row = view[1]
@@ -62,6 +70,12 @@ def test_vector():
     vector = np.arange(5.0)
     assert use_vector(vector) == (5, 2, 0, 3.0, 2.0, 5, 2)
     np.testing.assert_array_equal(vector, [7.0, -1.0, 2.0, 3.0, 5.5])
+
+
+def test_filling_a_part():
+    vector = np.zeros(6)
+    fill_vector(vector)
+    np.testing.assert_array_equal(vector, [-1.0, 2.5, 2.5, 2.5, -1.0, 1.0])
 
 
 def test_matrix():

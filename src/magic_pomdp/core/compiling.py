@@ -33,6 +33,14 @@ from numba.extending import (
     unbox,
 )
 
+ACCEPTED: dict[type, tuple[type, ...]] = {
+    float: (int, float, np.floating),
+    int: (int, np.integer),
+    bool: (bool, np.bool_),
+    np.ndarray: (np.ndarray,),
+}
+"""Kinds of parameters, and the values that each accepts."""
+
 _SCALARS = {float: types.float64, int: types.int64, bool: types.boolean}
 
 _classes: dict[tuple[str, str], type] = {}
@@ -64,20 +72,20 @@ def task_type(task: Any) -> TaskType:
 def _make_type(cls: type, arrays: tuple[tuple[str, types.Type], ...]) -> TaskType:
     identity, digest = f"{cls.__module__}.{cls.__qualname__}", code_digest(cls)
     _classes[identity, digest] = cls
-    scalars = tuple((name, _SCALARS[kind]) for name, kind in _field_kinds(cls).items() if kind in _SCALARS)
+    scalars = tuple((name, _SCALARS[kind]) for name, kind in parameter_kinds(cls).items() if kind in _SCALARS)
     return TaskType(identity, digest, scalars + arrays)
 
 
 @cache
-def _field_kinds(cls: type) -> dict[str, type]:
+def parameter_kinds(cls: Any) -> dict[str, type]:
+    """The parameters that compiled code knows, by name: float, int, bool or np.ndarray."""
     hints = typing.get_type_hints(cls)
-    supported = (*_SCALARS, np.ndarray)
-    return {field.name: hints[field.name] for field in fields(cls) if hints[field.name] in supported}
+    return {field.name: hints[field.name] for field in fields(cls) if hints[field.name] in ACCEPTED}
 
 
 @cache
 def _array_fields(cls: type) -> tuple[str, ...]:
-    return tuple(name for name, kind in _field_kinds(cls).items() if kind is np.ndarray)
+    return tuple(name for name, kind in parameter_kinds(cls).items() if kind is np.ndarray)
 
 
 # ------------------------------------------------------------------------------------------------ digest of the code

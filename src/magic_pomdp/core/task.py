@@ -9,7 +9,7 @@ others only read. A random stream is passed wherever chance is needed (`randomne
 """
 
 import dataclasses
-import math
+import inspect
 from typing import Any, ClassVar, dataclass_transform
 
 import numpy as np
@@ -66,7 +66,7 @@ class Task:
     max_steps: int = 100
     """An episode that is still running after so many primitive steps is stopped."""
 
-    scenarios: ClassVar[int] = 50
+    scenarios: ClassVar[int] = 100
     """K, how many sampled futures a search shares among all its nodes."""
     particles: ClassVar[int] = 10_000
     """Particles in the robot's belief."""
@@ -81,12 +81,16 @@ class Task:
 
     def __post_init__(self) -> None:
         """Refuse parameters that make no sense. A task with more to check calls this first."""
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ValueError(f"The parameter {field.name} of {type(self).__name__} must be finite, not {value}.")
-        if not 0.0 < self.discount < 1.0:
-            raise ValueError(f"The discount must lie between 0 and 1, not at {self.discount}.")
+        for name, kind in compiling.parameter_kinds(type(self)).items():
+            value: Any = getattr(self, name)
+            if not isinstance(value, compiling.ACCEPTED[kind]):
+                raise ValueError(
+                    f"The parameter {name} of {type(self).__name__} must be of kind {kind.__name__}, not {value!r}."
+                )
+            if not np.isfinite(np.asarray(value, dtype=np.float64)).all():
+                raise ValueError(f"The parameter {name} of {type(self).__name__} must be finite, not {value}.")
+        if not 0.0 < self.discount <= 1.0:
+            raise ValueError(f"The discount must lie in (0, 1], not at {self.discount}.")
         if self.max_steps < 1:
             raise ValueError(f"The parameter max_steps must be at least 1, not {self.max_steps}.")
 
@@ -144,7 +148,10 @@ class Task:
 
 def _prepare(cls: type[Task]) -> None:
     """Turn annotated attributes into parameters, and make the methods callable in compiled code."""
-    dataclasses.dataclass(frozen=True)(cls)
+    inherited = {name: kind for base in cls.__mro__[:0:-1] for name, kind in inspect.get_annotations(base).items()}
+    for name in vars(cls).keys() & inherited.keys() - cls.__annotations__.keys():
+        cls.__annotations__[name] = inherited[name]  # a new default for an inherited parameter needs no annotation
+    dataclasses.dataclass(frozen=True, eq=False)(cls)
     compiling.declare(cls)
 
 

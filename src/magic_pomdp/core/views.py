@@ -2,8 +2,8 @@
 
 A numba array counts its references atomically whenever a row of it is taken; in a loop that steps a state in a few
 nanoseconds this costs more than the step. A *view* is the bare pointer and shape. Kernels `borrow` their arrays on
-entry (the caller keeps them alive) and hand views to the task's functions, where `state[i]`, `state[a:b]`, `len(state)`
-and assignment to an element work as they do with arrays. With the JIT off, `borrow` gives the arrays themselves.
+entry (the caller keeps them alive) and hand views to the task's functions. There `state[i]`, `state[a:b]`,
+`len(state)`, `state[i] = x` and `state[a:b] = x` work as with arrays. With the JIT off, `borrow` gives the arrays.
 """
 
 import operator
@@ -179,6 +179,21 @@ def _view_setitem(view, index, value):
     if _is_index(index) and _index_count(index) == view.ndim:
         return lambda view, index, value: _store(view, index, value)
     return None
+
+
+@overload(operator.setitem)
+def _view_fill(view, index, value):
+    if not (isinstance(view, ViewType) and view.ndim == 1 and isinstance(index, types.SliceType)):
+        return None
+    if not isinstance(value, types.Number):
+        return None
+
+    def fill(view, index, value):
+        start, stop, step = index.indices(len(view))
+        for i in range(start, stop, step):
+            view[i] = value
+
+    return fill
 
 
 @overload(len)

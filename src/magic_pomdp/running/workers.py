@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 ATTEMPTS = 3
 """A job that has ended so many workers is given up."""
 PRELOADED = ["magic_pomdp.running.preload"]
-HINT = "to see where, use `--workers 0` and set NUMBA_DISABLE_JIT=1"
+HINT = "`magic-pomdp check` looks for mistakes in a task; to see where, use `--workers 0` and set NUMBA_DISABLE_JIT=1"
 
 READY, DONE, FAILED, DIED = range(4)
 """What a worker's message says."""

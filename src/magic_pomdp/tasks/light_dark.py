@@ -63,6 +63,8 @@ class LightDark(Task):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.discount == 1.0:
+            raise ValueError("Light-Dark's discount must be below 1.")
         for name in ("speed", "goal_radius", "light_half_width", "observation_noise", "prior_noise", "key_cell"):
             if getattr(self, name) <= 0.0:
                 raise ValueError(f"Light-Dark's {name} must be positive, not {getattr(self, name)}.")

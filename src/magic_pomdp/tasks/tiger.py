@@ -39,6 +39,8 @@ class Tiger(Task):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.discount == 1.0:
+            raise ValueError("Tiger's discount must be below 1.")
         if not 0.0 < self.accuracy < 1.0:
             raise ValueError(f"Tiger's accuracy must lie between 0 and 1, not at {self.accuracy}.")
 

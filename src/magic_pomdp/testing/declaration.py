@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from magic_pomdp.core.compiling import ACCEPTED
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.task import Task
 from magic_pomdp.testing.finding import Broken, Finding, attempt
@@ -48,9 +49,6 @@ SMALLEST = {
     "search_depth": 1,
     "macro_length": 1,
 }
-
-KINDS = {float: (int, float, np.floating), int: (int, np.integer), bool: (bool, np.bool_), np.ndarray: (np.ndarray,)}
-"""Kinds of parameters, and the values that each accepts."""
 
 MACRO_LENGTHS = (1, 2, 7)
 
@@ -101,20 +99,16 @@ def check_parameters(task: Task) -> Iterator[Finding]:
     hints = typing.get_type_hints(type(task))
     for field in dataclasses.fields(task):  # type: ignore[arg-type]
         kind, value = hints[field.name], getattr(task, field.name)
-        if kind not in KINDS:
+        if kind not in ACCEPTED:
             seen = f"it is annotated as {getattr(kind, '__name__', kind)}"
             advice = "Use one of these, or a ClassVar for what compiled functions do not need"
             yield Finding(field.name, seen, "float, int, bool or np.ndarray", advice)
-        elif not isinstance(value, KINDS[kind]):
+        elif not isinstance(value, ACCEPTED[kind]):
             seen, expected = f"its value is {value!r}", f"a value of its kind, {kind.__name__}"
             yield Finding(field.name, seen, expected, "Change the value or the annotation")
-        elif getattr(type(task), field.name, field.default) is not field.default:
-            seen = f"the class says {getattr(type(task), field.name)!r}, but objects are made with {field.default!r}"
-            advice = f"Annotate it again where you set it: `{field.name}: {kind.__name__} = …`"
-            yield Finding(field.name, seen, "one default value", advice)
-    if not 0.0 < task.discount < 1.0:
+    if not 0.0 < task.discount <= 1.0:
         advice = "Change it, and begin a __post_init__ of your own with super().__post_init__(), which refuses it"
-        yield Finding("discount", f"it is {task.discount}", "a number between 0 and 1", advice)
+        yield Finding("discount", f"it is {task.discount}", "a number in (0, 1]", advice)
 
 
 def check_choices(task: Task) -> Iterator[Finding]:
