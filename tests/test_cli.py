@@ -35,7 +35,7 @@ def run(monkeypatch, capfd, tmp_path):
 def test_evaluate_saves_the_same_twice(run, tmp_path):
     code, out, _ = run("evaluate", "tiger", "--episodes", 3, *SMALL, "--workers", 2, "--seed", 7)
     assert code == 0
-    path = tmp_path / "results" / "tiger_macro-despot_L1_300steps_seed7.json"
+    path = tmp_path / "results" / "tiger_macro-despot_L1_300steps_seed7_3episodes_K10_D8_max_steps=8.json"
     assert str(path) in out
     first = json.loads(path.read_text())
     assert (first["complete"], first["episodes"], first["seed"]) == (True, 3, 7)
@@ -140,7 +140,7 @@ def run_own_task(tmp_path, *options):
 def test_a_task_in_a_file_reaches_the_workers(tmp_path):
     run = run_own_task(tmp_path, "--workers", "1")
     assert (run.returncode, run.stderr) == (0, "")
-    assert "results/my-tiger-1_macro-despot_L1_300steps_seed0.json" in run.stdout
+    assert "results/my-tiger-1_macro-despot_L1_300steps_seed0_2episodes_K10_D8_max_steps=8.json" in run.stdout
 
 
 @pytest.mark.parametrize("workers", ["0", "1"])

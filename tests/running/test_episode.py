@@ -99,8 +99,10 @@ def test_a_belief_of_ended_particles_does_no_harm():
 
 @pytest.mark.jit_off
 def test_bad_rewards_and_empty_macro_actions_are_refused():
+    broken = Corridor()
+    object.__setattr__(broken, "reward", math.nan)
     with pytest.raises(ValueError, match=r"Corridor\.step gave the reward nan after 0 steps"):
-        run_episode(Corridor(reward=math.nan), walk())
+        run_episode(broken, walk())
     with pytest.raises(ValueError, match="without any action"):
         run_episode(Corridor(), Scripted(np.ones((0, 1))))
 

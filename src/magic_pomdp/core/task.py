@@ -81,7 +81,7 @@ class Task:
 
     def __post_init__(self) -> None:
         """Refuse parameters that make no sense. A task with more to check calls this first."""
-        for name, kind in compiling.parameter_kinds(type(self)).items():
+        for name, kind in compiling.parameter_kinds(type(self)).items():  # type: ignore[arg-type]
             value: Any = getattr(self, name)
             if not isinstance(value, compiling.ACCEPTED[kind]):
                 raise ValueError(
