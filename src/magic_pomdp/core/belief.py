@@ -15,6 +15,8 @@ compiled = njit(cache=True, error_model="numpy")
 RECOVERY_ATTEMPTS = 5
 """Fresh sets of particles tried before an observation that nothing explains is ignored."""
 
+NEGLIGIBLE = -50.0
+"""A particle whose log-likelihood lies so far below the best one's is not worth an exponential."""
 FIT_SAMPLE = 1000
 """Particles from which the spread of a belief is measured."""
 
@@ -42,9 +44,9 @@ class Belief:
         self._weights = np.empty(len(self.particles))
         self._running = np.empty(len(self.particles), np.bool_)
         self._imagined = np.empty(task.observation_size)
-        self._columns = np.array(task.continuous_state, dtype=np.int64)
-        self._mean = np.empty(len(self._columns))
-        self._factor = np.empty((len(self._columns), len(self._columns)))
+        size = len(task.continuous_state)
+        columns = np.array(task.continuous_state, dtype=np.int64)
+        self._spreading = columns, np.empty(size), np.empty((size, size)), np.empty(size)  # mean, factor, noise
         self._random = np.empty(1, np.uint64)
         self._seed = seed
         self._past: list[tuple[np.ndarray, np.ndarray]] = []
@@ -95,7 +97,7 @@ class Belief:
         if explained and equal:  # low-variance resampling would take every particle once
             self.particles, self._spare = moved, self.particles
         elif explained:
-            _resample(moved, weights, self.particles, self._columns, self._mean, self._factor, key, random)
+            _resample(moved, weights, self.particles, *self._spreading, key, random)
         return explained
 
     def _replay(self) -> bool:
@@ -177,15 +179,16 @@ def _weigh(task, context, particles, moved, weights, running, action, observatio
     if largest == -math.inf or largest == smallest:
         return largest > -math.inf, True
     for i in range(len(weights)):
-        weights[i] = math.exp(weights[i] - largest)
+        relative = weights[i] - largest
+        weights[i] = math.exp(relative) if relative > NEGLIGIBLE else 0.0
     return True, False
 
 
 @compiled
-def _resample(moved, weights, particles, columns, mean, factor, key, random):
+def _resample(moved, weights, particles, columns, mean, factor, noise, key, random):
     """Low-variance resampling from `moved` into `particles`: evenly spaced pointers into the cumulated weights."""
     moved, weights, particles, random = borrow(moved), borrow(weights), borrow(particles), borrow(random)
-    columns, mean, factor = borrow(columns), borrow(mean), borrow(factor)
+    columns, mean, factor, noise = borrow(columns), borrow(mean), borrow(factor), borrow(noise)
     count, total, squares, last = len(particles), 0.0, 0.0, 0
     for i in range(count):
         total += weights[i]
@@ -204,7 +207,7 @@ def _resample(moved, weights, particles, columns, mean, factor, key, random):
     effective = total * total / squares
     if effective < 0.5 * count and len(columns) > 0:
         _fit(particles, columns, mean, factor)
-        _spread(particles, columns, mean, factor, effective, random)
+        _spread(particles, columns, mean, factor, noise, effective, random)
 
 
 @compiled
@@ -232,7 +235,7 @@ def _fit(particles, columns, mean, factor):
 
 
 @compiled
-def _spread(particles, columns, mean, factor, effective, random):
+def _spread(particles, columns, mean, factor, noise, effective, random):
     """Blur some columns by a kernel (uniform: its shape hardly matters) as wide as suits so many effective particles,
     without widening the whole."""
     size = len(columns)
@@ -240,8 +243,9 @@ def _spread(particles, columns, mean, factor, effective, random):
     shrink = math.sqrt(1.0 - width * width)
     for i in range(len(particles)):
         for a in range(size):
-            particles[i, columns[a]] = mean[a] + shrink * (particles[i, columns[a]] - mean[a])
-        for b in range(size):
-            noise = width * math.sqrt(12.0) * (uniform(random) - 0.5)
-            for a in range(b, size):
-                particles[i, columns[a]] += factor[a, b] * noise
+            noise[a] = width * math.sqrt(12.0) * (uniform(random) - 0.5)
+        for a in range(size):
+            value = mean[a] + shrink * (particles[i, columns[a]] - mean[a])
+            for b in range(a + 1):
+                value += factor[a, b] * noise[b]
+            particles[i, columns[a]] = value
