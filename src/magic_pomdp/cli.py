@@ -131,14 +131,14 @@ def tasks() -> int:
 def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
     """Run many episodes of a planner in a task; report the return, and save everything as JSON."""
     from magic_pomdp.running.saving import check_writable, save_json
-    from magic_pomdp.running.workers import JobFailed, start_server
+    from magic_pomdp.running.workers import start_server
 
     if settings.workers != 0:
         start_server()  # the workers' imports begin beside those that follow here
     from magic_pomdp.core.registry import make_task
     from magic_pomdp.planners.macro_despot import DespotSettings
     from magic_pomdp.planners.plan import Budget
-    from magic_pomdp.running.evaluate import EvaluationInterrupted, PlannerChoice
+    from magic_pomdp.running.evaluate import EvaluationFailed, EvaluationInterrupted, PlannerChoice
     from magic_pomdp.running.evaluate import evaluate as run_evaluation
 
     the_task = make_task(task, **_parameters(settings.parameters))
@@ -155,15 +155,16 @@ def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
     try:
         with _episode_progress(settings.episodes) as advance:
             evaluation = run_evaluation(the_task, choice, settings.episodes, settings.seed, settings.workers, advance)
-    except JobFailed as failure:
+    except EvaluationFailed as failure:
         if failure.__cause__ is not None:  # it happened in this process, so Python knows where
             traceback.print_exception(failure.__cause__)
-        return _complain(str(failure), WRONG)
+        evaluation, code = failure.evaluation, _complain(str(failure), WRONG)
     except EvaluationInterrupted as interruption:
-        evaluation, code = interruption.evaluation, INTERRUPTED
+        evaluation, code = interruption.evaluation, _complain("Interrupted.", INTERRUPTED)
+    if not evaluation.complete:
         if not evaluation.records:
-            print("Interrupted before an episode was finished: nothing is saved.", file=sys.stderr)
-            return code
+            return _complain("No episode was finished, so nothing is saved.", code)
+        path = path.with_suffix(".partial.json")  # whatever was saved there before is complete, and stays
     save_json(path, evaluation.to_json())
     _print(_evaluation_table(evaluation))
     _print(f"Saved as {path}")
@@ -288,10 +289,31 @@ def main() -> int:
         return FINE
     except KeyboardInterrupt:
         return INTERRUPTED
+    except NotImplementedError as error:
+        return _complain(str(error), BAD_INPUT)
+    except OSError as error:
+        return _complain(f"{error.strerror or error}: {error.filename or 'a file'}.", WRONG)
     except MemoryError:
         return _complain("There is not enough memory for these settings.", BAD_INPUT)
     except ValueError as error:
         return _complain(str(error), BAD_INPUT)
+    except Exception as error:
+        sentence = _known_trouble(error)
+        if sentence is None:
+            raise
+        return _complain(sentence, WRONG)
+
+
+def _known_trouble(error: Exception) -> str | None:
+    """What to say of an error that is not this program's own; None if nobody knows."""
+    kind = type(error)
+    if kind.__name__ in ("JobFailed", "EvaluationFailed"):
+        return str(error)
+    if kind.__module__ == "numba.core.errors":
+        return "A function of the task does not compile: `magic-pomdp check` says which, and why."
+    if "cannot cache function" in str(error):
+        return "Compiled code cannot be kept: set NUMBA_CACHE_DIR to a folder that you can write to."
+    return None
 
 
 def _complain(sentence: str, code: int) -> int:

@@ -1,11 +1,13 @@
 """The particle filter against exact posteriors, and its way back when nothing explains an observation."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magic_pomdp import Belief, make_task
+from magic_pomdp import RUNNING, Belief, Task, make_task, uniform
 from magic_pomdp.core import belief as belief_module
 from magic_pomdp.tasks.tiger import LISTEN, OPEN_LEFT
 
@@ -109,6 +111,34 @@ def test_what_cannot_be_explained_at_all_is_ignored():
     assert (belief.recoveries, belief.ignored) == (0, 1)
     assert (belief.particles[:, 2] == 1).all()  # moved by the action all the same
     assert belief.particles[:, 0].mean() == pytest.approx(-1.5, abs=0.2)
+
+
+class Beacon(Task):
+    """Stand still and hear, within half a unit, where you are. Nothing explains a 99."""
+
+    name = "beacon"
+    state_size = action_size = observation_size = 1
+
+    def draw_state(self, context, random, state):
+        state[0] = 10.0 * uniform(random)
+
+    def step(self, context, state, action, random, observation):
+        observation[0] = state[0] + uniform(random) - 0.5
+        return 0.0, RUNNING
+
+    def log_likelihood(self, context, state, action, observation):
+        return 0.0 if abs(observation[0] - state[0]) <= 0.5 else -math.inf
+
+
+def test_an_ignored_observation_does_not_stand_in_the_way_of_a_later_recovery():
+    belief = Belief.initial(Beacon(), np.zeros(0), 300, seed=1)
+    for heard, expected in ((3.0, (0, 0)), (99.0, (0, 1)), (3.2, (0, 1))):
+        belief.update(np.zeros(1), np.array([heard]))
+        assert (belief.recoveries, belief.ignored) == expected
+    belief.particles[:] = 8.0
+    belief.update(np.zeros(1), np.array([3.1]))
+    assert (belief.recoveries, belief.ignored) == (1, 1)
+    assert (np.abs(belief.particles - 3.1) <= 0.5).all()
 
 
 def test_particles_that_have_all_ended_are_kept_as_they_were():

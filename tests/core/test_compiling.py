@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from magic_pomdp import make_task
+from magic_pomdp import Belief, Task, make_task
 from magic_pomdp.core.compiling import code_digest, task_type
 
 TASK = """
@@ -66,6 +66,67 @@ def test_compiled_code_is_kept_until_something_it_uses_is_edited(run, tmp_path):
     assert run() == "[np.float64(22.5), np.float64(66.5)] 0 1"  # a file that it imports
 
 
+NOTEBOOK = """
+import math, enum
+from numba import njit
+from magic_pomdp import Task
+from magic_pomdp.core.compiling import code_digest
+TABLE = {table}
+class Side(enum.IntEnum):
+    LEFT = {left}
+@njit
+def helper(x, power={power}):
+    return math.{function}(x) ** power
+class Cell(Task):
+    name = "cell"
+    state_size = action_size = observation_size = 1
+    SIZE = {size}
+    def draw_state(self, context, random, state):
+        state[0] = helper(TABLE[0]) + self.SIZE + Side.LEFT + self.more()
+    def more(self):
+        return sum([{inner} * x for x in (1, 2)])
+    def actions(self):
+        return {action}
+digest = code_digest(Cell)
+"""
+FIRST = {"table": "(1.0, 2.0)", "left": 1, "power": 2, "function": "sin", "size": 3, "inner": 5, "action": 1}
+
+
+def digest_of(**changes):
+    names = {"__name__": "prompt"}
+    exec(NOTEBOOK.format(**{**FIRST, **changes}), names)
+    return names["digest"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"table": "(1.0, 2.5)"}, {"left": 2}, {"power": 3}, {"function": "cos"}, {"size": 4}, {"inner": 6}],
+    ids=lambda change: next(iter(change)),
+)
+def test_whatever_compiled_code_holds_changes_the_digest(jit, change):
+    assert digest_of() == digest_of()
+    assert digest_of(**change) != digest_of()
+
+
+def test_what_is_never_compiled_does_not_change_the_digest(jit):
+    assert digest_of(action=2) == digest_of()
+
+
+def test_methods_of_a_mixin_compile():
+    class Mixin:
+        def origin(self):
+            return 7.0
+
+    class Mixed(Mixin, Task):
+        name = "mixed"
+        state_size = action_size = observation_size = 1
+
+        def draw_state(self, context, random, state):
+            state[0] = self.origin()
+
+    assert Belief.initial(Mixed(), np.zeros(0), 3).particles.tolist() == [[7.0]] * 3
+
+
 def test_parameters_do_not_change_the_type_and_tasks_do():
     plain, other = make_task("light-dark"), make_task("light-dark", observation_noise=1)
     assert task_type(plain) == task_type(other)
@@ -74,8 +135,6 @@ def test_parameters_do_not_change_the_type_and_tasks_do():
 
 
 def test_two_settings_of_one_task_live_side_by_side(jit):
-    from magic_pomdp import Belief
-
     context = np.array([0.0, 0.0, 3.0, 1.0, 2.0])
     wide = Belief.initial(make_task("light-dark", prior_noise=3.0), context, 2000)
     narrow = Belief.initial(make_task("light-dark", prior_noise=0.1), context, 2000)

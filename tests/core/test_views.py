@@ -96,6 +96,15 @@ def test_records():
     assert records[1].count == 3
 
 
+def test_slices_with_a_step_are_refused(jit):
+    @njit
+    def every_other(vector):
+        return len(borrow(vector)[::2])
+
+    with pytest.raises(Exception, match="cannot have a step"):
+        every_other(np.zeros(4))
+
+
 def test_only_contiguous_arrays_can_be_borrowed(jit):
     with pytest.raises(Exception, match="C-contiguous"):
         use_vector(np.arange(10.0)[::2])

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from magic_pomdp import Belief, Budget, DespotSettings, MacroActions, MacroDespot, make_task
 from magic_pomdp.core.randomness import derive, seek, stream_key, uniform
 from magic_pomdp.core.task import RUNNING
+from magic_pomdp.planners.macro_despot import extend, plant
 from magic_pomdp.planners.tree import NO_BRANCH, ROOT
-from magic_pomdp.tasks.tiger import LISTEN, OPEN_LEFT, OPEN_RIGHT
+from magic_pomdp.tasks.tiger import LISTEN, OPEN_LEFT, OPEN_RIGHT, Tiger
 
 pytestmark = pytest.mark.jit_off
 
@@ -181,8 +182,28 @@ def test_the_same_seed_gives_the_same_plan_and_another_seed_another():
     assert first != other
 
 
+def test_other_kinds_of_numbers_and_arrays_need_no_compiling(jit):
+    planner, belief = light_dark()
+    before = len(extend.signatures), len(plant.signatures)
+    particles, context = belief.particles.astype(np.float32), LIGHT_DARK_CONTEXT.copy()
+    particles.flags.writeable = context.flags.writeable = False
+    planner.plan(particles, context, budget=Budget(steps=np.int32(500)))
+    light_dark(xi=1)[0].plan(belief, context.tolist(), budget=Budget(steps=1e3))
+    assert (len(extend.signatures), len(plant.signatures)) == before
+
+
+class Boundless(Tiger):
+    def upper_bound(self, context, state):
+        return np.inf
+
+
+def test_an_infinite_upper_bound_is_refused():
+    with pytest.raises(ValueError, match="must be finite, but is inf"):
+        MacroDespot(Boundless()).plan(np.zeros((1, 1)), np.zeros(0), budget=Budget(steps=1))
+
+
 def test_a_full_tree_ends_early_and_says_so():
-    planner, belief = light_dark(tree_nodes=60)
+    planner, belief = light_dark(tree_nodes=90)
     plan = planner.plan(belief, LIGHT_DARK_CONTEXT, budget=Budget(steps=1_000_000))
     assert plan.cut_short
     assert plan.stopped_by == "tree full"
@@ -267,6 +288,11 @@ def plan_light_dark(particles=None, context=LIGHT_DARK_CONTEXT, **arguments):
         (lambda: MacroActions(np.full((1, 2, 2), np.nan), [2]), "NaN"),
         (lambda: MacroActions(np.zeros((2, 2)), [2, 2]), "shape"),
         (lambda: MacroActions.repeat(np.zeros((2, 1)), 0), "length 1"),
+        (lambda: Budget(steps=1.5), "whole"),
+        (lambda: MacroActions.repeat(np.zeros(3), 2), "count, action_size"),
+        (lambda: light_dark(scenarios=50_000, tree_nodes=1000), "raise tree_nodes"),
+        (lambda: Budget(steps=float("nan")), "must be positive"),
+        (lambda: Budget(steps=float("inf")), "whole"),
         (lambda: DespotSettings(xi=0.0), "xi"),
         (lambda: DespotSettings(scenarios=0), "scenarios"),
         (lambda: DespotSettings(default_policy="lazy"), "default policy"),

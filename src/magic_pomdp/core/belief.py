@@ -6,11 +6,13 @@ import math
 import numpy as np
 from numba import njit
 
+from magic_pomdp.core.macro_actions import plain_array
 from magic_pomdp.core.randomness import seek, stream_key, uniform
 from magic_pomdp.core.task import RUNNING, Task
 from magic_pomdp.core.views import borrow
 
-compiled = njit(cache=True, error_model="numpy")
+kernel = njit(cache=True, error_model="numpy")
+compiled = njit(error_model="numpy")
 
 RECOVERY_ATTEMPTS = 5
 """Fresh sets of particles tried before an observation that nothing explains is ignored."""
@@ -45,11 +47,17 @@ class Belief:
         self._running = np.empty(len(self.particles), np.bool_)
         self._imagined = np.empty(task.observation_size)
         size = len(task.continuous_state)
+        if len(set(task.continuous_state) & set(range(task.state_size))) != size:
+            raise ValueError(
+                f"continuous_state of {task.name} must name different numbers of a state, 0 to {task.state_size - 1}, "
+                f"but is {task.continuous_state}."
+            )
         columns = np.array(task.continuous_state, dtype=np.int64)
         self._spreading = columns, np.empty(size), np.empty((size, size)), np.empty(size)  # mean, factor, noise
         self._random = np.empty(1, np.uint64)
         self._seed = seed
-        self._past: list[tuple[np.ndarray, np.ndarray]] = []
+        self._past: list[tuple[np.ndarray, np.ndarray, bool]] = []  # action, observation, whether it was ignored
+        self._attempts = 0
 
     @classmethod
     def initial(cls, task: Task, context: np.ndarray, count: int | None = None, seed: int = 0) -> "Belief":
@@ -67,7 +75,7 @@ class Belief:
         """Move the belief by a primitive action and condition it on what was observed."""
         action = check_vector(action, self.task.action_size, "action").copy()
         observation = check_vector(observation, self.task.observation_size, "observation").copy()
-        self._past.append((action, observation))
+        self._past.append((action, observation, False))
         if self._condition(action, observation, 0, len(self._past)):
             return
         predicted = self._spare[self._running]
@@ -75,8 +83,8 @@ class Belief:
             self.recoveries += 1
             return
         self.ignored += 1
-        if len(predicted) > 0:
-            self.particles[:] = np.resize(predicted, self.particles.shape)
+        self._past[-1] = (action, observation, True)
+        self._replace(predicted)
 
     def error(self, state: np.ndarray, sample: int = 100) -> float:
         """Mean distance of evenly picked particles to a state."""
@@ -97,23 +105,36 @@ class Belief:
         if explained and equal:  # low-variance resampling would take every particle once
             self.particles, self._spare = moved, self.particles
         elif explained:
-            _resample(moved, weights, self.particles, *self._spreading, key, random)
+            _resample(self.task, moved, weights, self.particles, *self._spreading, key, random)
         return explained
 
     def _replay(self) -> bool:
         """Run fresh particles through the past; False, with the old particles kept, if none survives."""
         kept = self.particles.copy()
-        for attempt in range(1, RECOVERY_ATTEMPTS + 1):
-            self._draw_prior(attempt)
-            if all(self._condition(*past, attempt, time) for time, past in enumerate(self._past, start=1)):
+        for _ in range(RECOVERY_ATTEMPTS):
+            self._attempts += 1
+            self._draw_prior(self._attempts)
+            if all(self._relive(*past, self._attempts, time) for time, past in enumerate(self._past, start=1)):
                 return True
         self.particles[:] = kept
         return False
 
+    def _relive(self, action: np.ndarray, observation: np.ndarray, ignored: bool, attempt: int, time: int) -> bool:
+        """Condition on a past observation; one that was ignored then may be ignored again."""
+        explained = self._condition(action, observation, attempt, time)
+        if not explained and ignored:
+            self._replace(self._spare[self._running])
+        return explained or ignored
+
+    def _replace(self, particles: np.ndarray) -> None:
+        """Take these particles, repeated to the right number; none at all leaves everything as it is."""
+        if len(particles) > 0:
+            self.particles[:] = np.resize(particles, self.particles.shape)
+
 
 def check_vector(values: np.ndarray, size: int, what: str) -> np.ndarray:
     """`values` as float64 of shape (size,), or a ValueError that says what is wrong."""
-    vector = np.ascontiguousarray(values, dtype=np.float64)
+    vector = plain_array(values)
     if vector.shape != (size,):
         raise ValueError(f"The {what} must have shape ({size},), but has shape {vector.shape}.")
     if not np.isfinite(vector).all():
@@ -123,7 +144,7 @@ def check_vector(values: np.ndarray, size: int, what: str) -> np.ndarray:
 
 def check_particles(task: Task, particles: np.ndarray) -> np.ndarray:
     """`particles` as float64 of shape (n, state_size), or a ValueError that says what is wrong."""
-    particles = np.ascontiguousarray(particles, dtype=np.float64)
+    particles = plain_array(particles)
     if particles.ndim != 2 or particles.shape[1] != task.state_size:
         raise ValueError(
             f"A belief of {task.name} is an array (particles, {task.state_size}), but this one has shape "
@@ -137,7 +158,7 @@ def check_particles(task: Task, particles: np.ndarray) -> np.ndarray:
     return particles
 
 
-@compiled
+@kernel
 def _draw_states(task, context, particles, key, random):
     context, particles, random = borrow(context), borrow(particles), borrow(random)
     for i in range(len(particles)):
@@ -145,7 +166,7 @@ def _draw_states(task, context, particles, key, random):
         task.draw_state(context, random, particles[i])
 
 
-@compiled
+@kernel
 def _mean_distance(task, particles, state):
     particles, state = borrow(particles), borrow(state)
     total = 0.0
@@ -154,7 +175,7 @@ def _mean_distance(task, particles, state):
     return total / len(particles)
 
 
-@compiled
+@kernel
 def _weigh(task, context, particles, moved, weights, running, action, observation, imagined, key, random):
     """Move the particles into `moved` and weigh them, the best by 1. Whether any explains the observation, and whether
     all weigh the same."""
@@ -184,8 +205,8 @@ def _weigh(task, context, particles, moved, weights, running, action, observatio
     return True, False
 
 
-@compiled
-def _resample(moved, weights, particles, columns, mean, factor, noise, key, random):
+@kernel
+def _resample(task, moved, weights, particles, columns, mean, factor, noise, key, random):
     """Low-variance resampling from `moved` into `particles`: evenly spaced pointers into the cumulated weights."""
     moved, weights, particles, random = borrow(moved), borrow(weights), borrow(particles), borrow(random)
     columns, mean, factor, noise = borrow(columns), borrow(mean), borrow(factor), borrow(noise)

@@ -1,12 +1,14 @@
 """Tasks as numba types: a task's methods compile into whatever kernel calls them, and stay compiled on disk.
 
 Functions passed as arguments, or closed over, would defeat numba's disk cache. So the *type* of a task is what selects
-its methods. The type is identified by the task class and a digest of every source file whose code can end up in a
+its methods. The type is identified by the task class and a digest of all code and constants that can end up in a
 kernel; parameters travel as plain run-time numbers. A later process finds the compiled kernel under the same type;
-an edited file gives another digest, and therefore fresh code. With NUMBA_DISABLE_JIT=1 nothing here is used: methods
-are then called as ordinary Python.
+edited code gives another digest, and is therefore compiled afresh. (Numba itself looks only at a kernel's own file: so
+kernels that take a task are cached, and the functions they call are not.) With NUMBA_DISABLE_JIT=1 nothing here is
+used: methods are then called as ordinary Python.
 """
 
+import enum
 import hashlib
 import inspect
 import sys
@@ -14,7 +16,7 @@ import typing
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -70,10 +72,17 @@ def task_type(task: Any) -> TaskType:
 
 @cache
 def _make_type(cls: type, arrays: tuple[tuple[str, types.Type], ...]) -> TaskType:
-    identity, digest = f"{cls.__module__}.{cls.__qualname__}", code_digest(cls)
+    identity, digest = f"{_module_name(cls)}.{cls.__qualname__}", code_digest(cls)
     _classes[identity, digest] = cls
     scalars = tuple((name, _SCALARS[kind]) for name, kind in parameter_kinds(cls).items() if kind in _SCALARS)
     return TaskType(identity, digest, scalars + arrays)
+
+
+def _module_name(cls: type) -> str:
+    """The module's name, the same in a script and in the workers that import the script."""
+    if cls.__module__ in ("__main__", "__mp_main__"):
+        return Path(getattr(sys.modules.get(cls.__module__), "__file__", None) or "prompt").stem
+    return cls.__module__
 
 
 @cache
@@ -90,56 +99,112 @@ def _array_fields(cls: type) -> tuple[str, ...]:
 
 # ------------------------------------------------------------------------------------------------ digest of the code
 
+COMPILED = (
+    "draw_context",
+    "draw_state",
+    "step",
+    "log_likelihood",
+    "observation_key",
+    "upper_bound",
+    "particle_features",
+    "context_features",
+    "state_distance",
+)
+"""The functions of a task that kernels call; what else they call belongs to the digest, too."""
+
+
+def _read_package() -> bytes:
+    folder = Path(__file__).parents[1]
+    return b"".join(path.read_bytes() for part in ("core", "planners") for path in sorted((folder / part).glob("*.py")))
+
+
+_PACKAGE = hashlib.sha256(_read_package()).digest()
+"""Of the package's own code, as it was when it was imported."""
+
 
 @cache
 def code_digest(cls: type) -> str:
-    """A fingerprint of all code and constants that compiling the methods of `cls` can pull in."""
-    sources: dict[str, bytes] = {}
-    for folder in ("core", "planners"):
-        for path in (Path(__file__).parents[1] / folder).glob("*.py"):
-            sources[str(path)] = path.read_bytes()
-    for base in cls.__mro__:
-        for name, value in vars(base).items():
-            if isinstance(value, FunctionType):
-                _collect(value, sources)
-            elif isinstance(value, (int, float)):
-                sources[f"{base.__qualname__}.{name}"] = repr(value).encode()
-    digest = hashlib.sha256()
-    for name in sorted(sources):
-        digest.update(Path(name).name.encode() + b"\0" + sources[name] + b"\0")
-    return digest.hexdigest()[:16]
+    """A fingerprint of all code and constants that compiling the functions of `cls` can pull in.
+
+    It is taken from the code in memory, which is what will be compiled, and not from files, which may have changed.
+    """
+    digest = _Digest(cls)
+    for name in COMPILED:
+        digest.add(getattr(cls, name, None))
+    return digest.hash.hexdigest()[:16]
 
 
-def _collect(function: FunctionType, sources: dict[str, bytes]) -> None:
-    """Add the source of a function's module, and of everything the function refers to, to `sources`."""
-    module = sys.modules.get(function.__module__)
-    path = getattr(module, "__file__", None)
-    label = path or f"{function.__module__}.{function.__qualname__}"
-    marker = f"{label}:{function.__qualname__}"
-    if marker in sources:
-        return
-    sources[marker] = b""
-    if path and Path(path).exists():
-        sources.setdefault(path, Path(path).read_bytes())
-    else:  # typed at a prompt or in a notebook: the code itself is all there is
-        sources[label] = function.__code__.co_code + repr(function.__code__.co_consts).encode()
-    used = inspect.getclosurevars(function)
-    for name, value in {**used.globals, **used.nonlocals}.items():
+class _Digest:
+    """Walks through functions and what they refer to."""
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+        self.hash = hashlib.sha256(_PACKAGE)
+        self.seen: set[int] = set()
+
+    def add(self, value: Any) -> None:
+        """Take in a value that compiled code may hold: a function, a number, or a collection of them."""
         if isinstance(value, Dispatcher):
             value = value.py_func
+        if isinstance(value, (FunctionType, type)):
+            if id(value) in self.seen:
+                return
+            self.seen.add(id(value))
         if isinstance(value, FunctionType):
-            _collect(value, sources)
-        elif isinstance(value, ModuleType):
-            for attribute in function.__code__.co_names:
-                member = getattr(value, attribute, None)
-                if isinstance(member, Dispatcher):
-                    _collect(member.py_func, sources)
-                elif isinstance(member, (int, float)):
-                    sources[f"{label}:{name}.{attribute}"] = repr(member).encode()
+            self._add_function(value)
+        elif isinstance(value, (bool, int, float, complex, str, bytes, np.generic, type(None))):
+            self._text(f"{type(value).__name__} {value!r}")
         elif isinstance(value, np.ndarray):
-            sources[f"{label}:{name}"] = value.tobytes()
+            self._text(f"array {value.dtype} {value.shape}")
+            self.hash.update(value.tobytes())
+        elif isinstance(value, tuple):
+            self._text(f"tuple {len(value)}")
+            for member in value:
+                self.add(member)
+        elif isinstance(value, enum.EnumType):
+            for name, member in value.__members__.items():
+                self._text(name)
+                self.add(member.value)
         else:
-            sources[f"{label}:{name}"] = repr(value).encode()
+            self._text(type(value).__name__)  # nothing that numba would freeze into code
+
+    def _add_function(self, function: FunctionType) -> None:
+        names: list[str] = []
+        self._add_code(function.__code__, names)
+        self.add(function.__defaults__)
+        for cell in function.__closure__ or ():
+            self.add(cell.cell_contents)
+        for name in names:
+            self._text(name)
+            if name in function.__globals__:
+                self._add_global(function.__globals__[name], names)
+            self.add(inspect.getattr_static(self.cls, name, None))  # it may stand for self.name
+
+    def _add_global(self, value: Any, names: list[str]) -> None:
+        if not isinstance(value, ModuleType):
+            self.add(value)
+        elif id(value) not in self.seen:
+            self.seen.add(id(value))
+            for name in names:  # of which some are looked up in the module
+                if hasattr(value, name):
+                    self._text(name)
+                    self._add_global(getattr(value, name), names)
+            self.seen.discard(id(value))
+
+    def _add_code(self, code: CodeType, names: list[str]) -> None:
+        names.extend(code.co_names)
+        self.hash.update(code.co_code)
+        self._text(f"{code.co_varnames} {code.co_freevars}")
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                self._add_code(constant, names)
+            elif isinstance(constant, frozenset):
+                self._text(repr(sorted(map(repr, constant))))
+            else:
+                self.add(constant)
+
+    def _text(self, text: str) -> None:
+        self.hash.update(text.encode() + b"\0")
 
 
 # -------------------------------------------------------------------------------------------- how numba sees a task
@@ -147,10 +212,11 @@ def _collect(function: FunctionType, sources: dict[str, bytes]) -> None:
 
 def declare(cls: type) -> None:
     """Make the methods of a task class callable in compiled code."""
-    for name, value in vars(cls).items():
-        if isinstance(value, FunctionType) and not name.startswith("__") and name not in _declared_methods:
-            _declared_methods.add(name)
-            _declare_method(name)
+    for base in cls.__mro__:
+        for name, value in vars(base).items():
+            if isinstance(value, FunctionType) and not name.startswith("__") and name not in _declared_methods:
+                _declared_methods.add(name)
+                _declare_method(name)
 
 
 def _declare_method(name: str) -> None:

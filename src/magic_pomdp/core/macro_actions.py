@@ -5,6 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 
+def plain_array(values, dtype: type = np.float64) -> np.ndarray:
+    """An array of the one kind that kernels are compiled for: contiguous and writeable; a copy if need be."""
+    return np.require(values, dtype, ["C_CONTIGUOUS", "ALIGNED", "WRITEABLE"])
+
+
 @dataclass(frozen=True)
 class MacroActions:
     """Open-loop sequences of primitive actions, each of its own length."""
@@ -15,8 +20,7 @@ class MacroActions:
     """int64 (count,), each between 1 and `longest`."""
 
     def __post_init__(self) -> None:
-        actions = np.ascontiguousarray(self.actions, dtype=np.float64)
-        lengths = np.ascontiguousarray(self.lengths, dtype=np.int64)
+        actions, lengths = plain_array(self.actions), plain_array(self.lengths, np.int64)
         object.__setattr__(self, "actions", actions)
         object.__setattr__(self, "lengths", lengths)
         if actions.ndim != 3:
@@ -47,6 +51,8 @@ class MacroActions:
         if length < 1:
             raise ValueError(f"A macro-action has at least length 1, not {length}.")
         actions = np.asarray(actions, dtype=np.float64)
+        if actions.ndim != 2:
+            raise ValueError(f"Actions are an array (count, action_size), but these have shape {actions.shape}.")
         return MacroActions(np.repeat(actions[:, None, :], length, axis=1), np.full(len(actions), length))
 
     def add(self, sequence: np.ndarray) -> "MacroActions":

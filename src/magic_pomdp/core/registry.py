@@ -93,4 +93,6 @@ def _convert(name: str, text: str, kind: type) -> Any:
             return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
         return kind(text)
     except (KeyError, ValueError, TypeError):
-        raise ValueError(f"The parameter {name} must be of kind {kind.__name__}, not {text!r}.") from None
+        raise ValueError(
+            f"The parameter {name} must be of kind {getattr(kind, '__name__', kind)}, not {text!r}."
+        ) from None

@@ -83,6 +83,8 @@ class Task:
         """Refuse parameters that make no sense. A task with more to check calls this first."""
         for name, kind in compiling.parameter_kinds(type(self)).items():  # type: ignore[arg-type]
             value: Any = getattr(self, name)
+            if isinstance(value, np.generic):
+                object.__setattr__(self, name, value := value.item())
             if not isinstance(value, compiling.ACCEPTED[kind]):
                 raise ValueError(
                     f"The parameter {name} of {type(self).__name__} must be of kind {kind.__name__}, not {value!r}."

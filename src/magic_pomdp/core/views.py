@@ -10,6 +10,7 @@ import operator
 
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import TypingError
 from numba.extending import (
     intrinsic,
     models,
@@ -41,7 +42,7 @@ def borrow(value):
 @overload(borrow)
 def _borrow(value):
     if isinstance(value, types.Array) and value.layout != "C":
-        raise TypeError("Only C-contiguous arrays can be borrowed: use np.ascontiguousarray first.")
+        raise TypingError("Only C-contiguous arrays can be borrowed: use np.ascontiguousarray first.")
     return lambda value: _as_view(value)
 
 
@@ -157,6 +158,8 @@ def _view_getitem(view, index):
     if not isinstance(view, ViewType):
         return None
     if isinstance(index, types.SliceType) and view.ndim == 1:
+        if index.has_step:
+            raise TypingError("A slice of a task's array cannot have a step: write a loop instead.")
 
         def get_slice(view, index):
             start, stop, _ = index.indices(len(view))

@@ -10,8 +10,6 @@ import math
 import numpy as np
 from numba import njit
 
-from magic_pomdp.core.views import borrow
-
 SEGMENTS = 128
 """Straight pieces that stand for a curve."""
 GROWTH = 1.125
@@ -42,19 +40,17 @@ def decode_bezier(parameters: np.ndarray, length: int) -> np.ndarray:
 
 @njit(cache=True, error_model="numpy")
 def _decode(parameters, headings, control, points, chords):
-    parameters, headings = borrow(parameters), borrow(headings)
-    length = len(headings[0])
-    control, points, chords = borrow(control), borrow(points), borrow(chords)
+    xs, ys = points[0], points[1]
     for curve in range(len(headings)):
         directed = _normalise(parameters[curve], control)
         if directed:
-            _trace(control, points[0], points[1])
-            _cut(points[0], points[1], chords)
-        for i in range(length):
+            _trace(control, xs, ys)
+            _cut(xs, ys, chords)
+        for i in range(len(chords)):
             headings[curve, i] = math.atan2(chords[i, 1], chords[i, 0]) if directed else 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _normalise(parameters, control):
     """Scale six numbers to length 1. False if they are all zero."""
     largest, square = 0.0, 0.0
@@ -70,7 +66,7 @@ def _normalise(parameters, control):
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _trace(control, xs, ys):
     """Sample B(t) = 3(1−t)²t c₁ + 3(1−t)t² c₂ + t³ c₃ at evenly spaced t."""
     for i in range(SEGMENTS + 1):
@@ -80,7 +76,7 @@ def _trace(control, xs, ys):
         ys[i] = first * control[1] + second * control[3] + third * control[5]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _cut(xs, ys, chords):
     """Find the smallest scale of the curve at which it holds as many unit chords as are wanted.
 
@@ -113,7 +109,7 @@ def _cut(xs, ys, chords):
     _march(xs, ys, high, chords)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _march(xs, ys, scale, chords):
     """Lay chords along the curve. How many fit, the unused rest counted as a fraction."""
     square = 1.0 / (scale * scale)
@@ -136,7 +132,7 @@ def _march(xs, ys, scale, chords):
     return count + _distance(xs, ys, x, y) * scale
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _distance(xs, ys, x, y):
     """How far the end of the curve is."""
     return math.sqrt((xs[SEGMENTS] - x) ** 2 + (ys[SEGMENTS] - y) ** 2)

@@ -27,6 +27,7 @@ from magic_pomdp.planners.tree import (
     compiled,
     copy_row,
     has_room,
+    kernel,
     new_branches,
     new_node,
     new_tree,
@@ -56,7 +57,7 @@ class DespotSettings:
     default_policy: DefaultPolicy = "greedy"
     """Whose earnings are the lower bounds: greedy in the task's own upper bound, or the paper's random
     macro-actions."""
-    tree_nodes: int = 200_000
+    tree_nodes: int = 500_000
     """Room for belief nodes; a search that fills it ends early and says so."""
 
     def __post_init__(self) -> None:
@@ -85,11 +86,11 @@ class MacroDespot:
         self.task = task
         self.settings = settings or DespotSettings()
         self.budget = budget or Budget(seconds=0.1)
+        self.scenarios = self.settings.scenarios or task.scenarios
         self.macro_actions = self._check(macro_actions or task.macro_actions(task.macro_length))
-        scenarios = self.settings.scenarios or task.scenarios
         depth = self.settings.search_depth or task.search_depth
-        self._rules = Rules(depth, self.settings.xi, self.settings.default_policy == "greedy")
-        self._tree = new_tree(task, scenarios, self.settings.tree_nodes, depth)
+        self._rules = Rules(int(depth), float(self.settings.xi), self.settings.default_policy == "greedy")
+        self._tree = new_tree(task, self.scenarios, self.settings.tree_nodes, depth)
 
     def plan(
         self,
@@ -115,6 +116,11 @@ class MacroDespot:
         choices = Choices(macro_actions.actions, lengths, self.task.discount ** lengths.astype(np.float64))
         search = (self.task, context, choices, self._rules, self._tree)
         plant(*search, particles, stream_key(seed))
+        upper = self._tree.nodes[ROOT].upper
+        if not np.isfinite(upper):
+            raise ValueError(
+                f"The upper bound of {self.task.name} must be finite, but is {upper} on average for this belief."
+            )
         if budget.steps is not None:
             finished = extend(*search, budget.steps)
         else:
@@ -127,6 +133,11 @@ class MacroDespot:
             raise ValueError(
                 f"An action of {self.task.name} has {self.task.action_size} numbers, but the macro-action set has "
                 f"{macro_actions.actions.shape[2]} an action."
+            )
+        if len(macro_actions) * self.scenarios > self.settings.tree_nodes:
+            raise ValueError(
+                f"{len(macro_actions)} macro-actions and {self.scenarios} scenarios need room for at least "
+                f"{len(macro_actions) * self.scenarios} nodes: raise tree_nodes from {self.settings.tree_nodes}."
             )
         return macro_actions
 
@@ -166,7 +177,7 @@ class MacroDespot:
 # ------------------------------------------------------------------------------------------------------ the algorithm
 
 
-@compiled
+@kernel
 def plant(task, context, choices, rules, tree, particles, seed):
     """A new tree: its root holds K scenarios, one from each of K equal slices of the belief's particles."""
     context, choices, tree, particles = borrow(context), borrow(choices), borrow(tree), borrow(particles)
@@ -181,7 +192,7 @@ def plant(task, context, choices, rules, tree, particles, seed):
     set_bounds(task, context, choices, rules, tree, tree.nodes[ROOT])
 
 
-@compiled
+@kernel
 def extend(task, context, choices, rules, tree, step_limit):
     """Run trials until so many primitive steps are simulated. True if it ended because there is no more to do."""
     context, choices, tree = borrow(context), borrow(choices), borrow(tree)

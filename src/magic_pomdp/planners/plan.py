@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from magic_pomdp.core.belief import Belief
+from magic_pomdp.core.task import Task
 from magic_pomdp.planners.tree import TreeSnapshot
 
 GAP_CLOSED, BUDGET_USED, TREE_FULL = "gap closed", "budget used", "tree full"
@@ -25,8 +26,12 @@ class Budget:
             raise ValueError(f"A budget is either seconds or primitive steps, but {given} were given.")
         if self.seconds is not None and not 0.0 < self.seconds < math.inf:
             raise ValueError(f"A budget in seconds must be positive, not {self.seconds}.")
-        if self.steps is not None and self.steps <= 0:
+        if self.steps is not None and not self.steps > 0:
             raise ValueError(f"A budget in primitive steps must be positive, not {self.steps}.")
+        if self.steps is not None and not float(self.steps).is_integer():
+            raise ValueError(f"A budget in primitive steps must be a whole number, not {self.steps}.")
+        object.__setattr__(self, "seconds", None if self.seconds is None else float(self.seconds))
+        object.__setattr__(self, "steps", None if self.steps is None else int(self.steps))
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,17 @@ class Plan:
 
 
 class Planner(Protocol):
-    """Anything that chooses a macro-action for a belief."""
+    """Anything that chooses a macro-action for a belief of a task."""
 
-    def plan(self, belief: Belief, context: np.ndarray, *, seed: int | np.uint64 = 0) -> Plan:
-        """Choose a macro-action for a belief in a context; chance comes from the seed alone."""
+    task: Task
+
+    def plan(
+        self,
+        belief: Belief | np.ndarray,
+        context: np.ndarray,
+        *,
+        budget: Budget | None = None,
+        seed: int | np.uint64 = 0,
+    ) -> Plan:
+        """Choose a macro-action for a belief, or its particles, in a context; chance comes from the seed alone."""
         ...

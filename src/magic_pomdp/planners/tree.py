@@ -12,8 +12,11 @@ from numba import njit
 
 from magic_pomdp.core.task import Task
 
-compiled = njit(cache=True, error_model="numpy")
-inlined = njit(cache=True, error_model="numpy", forceinline=True)
+kernel = njit(cache=True, error_model="numpy")
+"""What is called from Python, with a task among its arguments."""
+compiled = njit(error_model="numpy")
+inlined = njit(error_model="numpy", forceinline=True)
+"""What kernels call."""
 
 ROOT = 0
 NO_PARENT = -1
@@ -83,7 +86,7 @@ class Tree(NamedTuple):
 def new_tree(task: Task, scenario_count: int, node_capacity: int, depth: int) -> Tree:
     """An empty tree; its memory is only reserved, the system hands it out as the search first touches it."""
     size = task.state_size
-    rows = max(scenario_count, min(16 * node_capacity, SCENARIO_BYTES // (8 * size)))
+    rows = max(node_capacity + scenario_count, min(16 * node_capacity, SCENARIO_BYTES // (8 * size)))
     return Tree(
         nodes=np.empty(node_capacity, NODE),
         branches=np.empty(2 * node_capacity, BRANCH),

@@ -32,7 +32,7 @@ from magic_pomdp.running.doctor import cpu_name
 from magic_pomdp.running.episode import draw_beginning
 from magic_pomdp.tasks.light_dark import LightDark, X
 
-compiled = njit(cache=True, error_model="numpy")
+kernel = njit(cache=True, error_model="numpy")
 
 REPEATS = 5
 """Times that each thing is measured; the median counts."""
@@ -180,14 +180,14 @@ def _command(*arguments: str) -> Callable[[], tuple[float, ...]]:
     return probe
 
 
-@compiled
+@njit
 def _hash_chain(value, count):
     for _ in range(count):
         value = mix(value)
     return value
 
 
-@compiled
+@kernel
 def _run_simulator(task, context, start, state, actions, observation, random, count):
     """Step through the actions in turn, from the start again whenever the episode ends."""
     context, start, state, actions = borrow(context), borrow(start), borrow(state), borrow(actions)

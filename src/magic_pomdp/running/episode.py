@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from magic_pomdp.core.belief import Belief
+from magic_pomdp.core.belief import Belief, check_vector
 from magic_pomdp.core.randomness import new_stream, seek, stream_key
 from magic_pomdp.core.task import OUTCOMES, RUNNING, Task
 from magic_pomdp.core.views import borrow
 from magic_pomdp.planners.plan import Plan, Planner
 from magic_pomdp.running.statistics import mean
 
-compiled = njit(cache=True, error_model="numpy")
+kernel = njit(cache=True, error_model="numpy")
 
 BEGINNING, WORLD, BELIEF, PLAN = range(4)
 """What a random stream of an episode is for. The world's noise at a time is the same whatever was done before."""
@@ -106,7 +106,8 @@ def run_episode(
         plans.append(plan)
         if len(plan.macro_action) == 0:
             raise ValueError("The planner chose a macro-action without any action in it.")
-        for action in np.ascontiguousarray(plan.macro_action, dtype=np.float64):
+        for action in plan.macro_action:
+            action = check_vector(action, task.action_size, "planner's action")
             errors.append(belief.error(state))
             if watch is not None:
                 watch(Moment(context, state, belief, plan, rewards[-1] if rewards else 0.0))
@@ -115,6 +116,7 @@ def run_episode(
             if not math.isfinite(reward):
                 raise ValueError(f"{type(task).__name__}.step gave the reward {reward} after {len(rewards)} steps.")
             rewards.append(reward)
+            outcome = int(outcome)
             if outcome != RUNNING or len(rewards) >= task.max_steps:
                 break
             belief.update(action, observation)
@@ -145,14 +147,14 @@ def draw_beginning(task: Task, random: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return context, state
 
 
-@compiled
+@kernel
 def _draw(task, random, context, state):
     random, context, state = borrow(random), borrow(context), borrow(state)
     task.draw_context(random, context)
     task.draw_state(context, random, state)
 
 
-@compiled
+@kernel
 def _step(task, context, state, action, key, time, random, observation):
     context, state, action = borrow(context), borrow(state), borrow(action)
     random, observation = borrow(random), borrow(observation)

@@ -1,6 +1,7 @@
 """How good a planner is: many episodes, and what they add up to."""
 
 import dataclasses
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespot
 from magic_pomdp.planners.plan import Budget, Planner
 from magic_pomdp.running.episode import EpisodeRecord, draw_beginning, run_episode
 from magic_pomdp.running.statistics import mean, percentile, standard_error
-from magic_pomdp.running.workers import available_cores, run_jobs
+from magic_pomdp.running.workers import JobFailed, available_cores, run_jobs
 
 PLANNERS = ("macro-despot", "despot")
 
@@ -113,6 +114,14 @@ class Evaluation:
         }
 
 
+class EvaluationFailed(JobFailed):
+    """An episode failed; holds what was finished."""
+
+    def __init__(self, sentence: str, evaluation: Evaluation) -> None:
+        super().__init__(sentence)
+        self.evaluation = evaluation
+
+
 class EvaluationInterrupted(KeyboardInterrupt):
     """Ctrl-C during an evaluation; holds what was finished."""
 
@@ -141,6 +150,8 @@ def evaluate(
         raise ValueError(f"The seed must be at least 0, not {seed}.")
     make_planner = make_planner or PlannerChoice()
     workers = available_cores() if workers is None else workers
+    if workers > 0 and type(task).__module__ == "__main__" and not hasattr(sys.modules["__main__"], "__file__"):
+        raise ValueError(f"Worker processes cannot find {type(task).__name__}: put it into a file, or use workers=0.")
     evaluation = _before_any_episode(task, make_planner, seed)  # bad settings are found here, before a worker starts
     records: dict[int, EpisodeRecord] = {}
 
@@ -156,6 +167,8 @@ def evaluate(
                     on_progress(record)
     except KeyboardInterrupt:
         raise EvaluationInterrupted(so_far()) from None
+    except JobFailed as failure:
+        raise EvaluationFailed(str(failure), so_far()) from failure.__cause__
     return so_far()
 
 
@@ -177,7 +190,10 @@ def warm_up(task: Task, planner: Planner) -> None:
     """Compile the planner, or load it from disk, so that the time of the first plan is that of a search."""
     if isinstance(planner, MacroDespot):
         context, state = draw_beginning(task, new_stream(0))
-        planner.plan(Belief(task, context, state[None]), context, budget=Budget(steps=1))
+        belief = Belief(task, context, state[None])
+        plan = planner.plan(belief, context, budget=Budget(steps=1))
+        belief.update(plan.macro_action[0], np.zeros(task.observation_size))
+        belief.error(state)
 
 
 def _before_any_episode(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> Evaluation:

@@ -91,14 +91,15 @@ def _run_in_workers(
     deaths: Counter[int] = Counter()
     workers: dict[Any, _Worker] = {}
     try:
-        for _, job in zip(range(count), waiting, strict=False):
-            worker = _Worker(payload, job)
-            workers[worker.connection] = worker
+        _add_workers(workers, 1, payload, waiting)  # it compiles what there is to compile; the others then load it
         while workers:
             for ready in connection.wait(list(workers)):
                 worker, job = workers[ready], workers[ready].job
                 message, value = worker.receive()
-                if message == DONE:
+                if message == READY and count > 0:
+                    _add_workers(workers, count - 1, payload, waiting)
+                    count = 0
+                elif message == DONE:
                     following = next(waiting, None)
                     if following is None:
                         workers.pop(ready).stop()
@@ -117,6 +118,12 @@ def _run_in_workers(
     finally:
         for worker in workers.values():
             worker.stop()
+
+
+def _add_workers(workers: "dict[Any, _Worker]", count: int, payload: bytes, jobs: Iterator[int]) -> None:
+    for _, job in zip(range(count), jobs, strict=False):
+        worker = _Worker(payload, job)
+        workers[worker.connection] = worker
 
 
 class _Worker:

@@ -2,14 +2,14 @@
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.core.task import Task
-from magic_pomdp.planners.plan import Budget, Plan
+from magic_pomdp.planners.plan import Budget, Plan, Planner
 from magic_pomdp.testing.finding import Broken, Finding
 
 SMALLEST_BUDGET = 20_000
@@ -17,18 +17,10 @@ SMALLEST_BUDGET = 20_000
 ROUNDING = 1e-9
 
 
-class BudgetedPlanner(Protocol):
-    """A planner that says what it plans for, and takes a budget for each plan."""
-
-    task: Task
-
-    def plan(self, belief: Any, context: np.ndarray, *, budget: Budget | None = None, seed: int = 0) -> Plan:
-        """Choose a macro-action for a belief, or its particles, in a context."""
-        ...
-
-
-def check_planner(planner: BudgetedPlanner, belief: Belief | None = None, seed: int = 0) -> list[Finding]:
+def check_planner(planner: Planner, belief: Belief | None = None, seed: int = 0) -> list[Finding]:
     """Everything that is wrong with a planner, tried on a belief (default: an initial one of its task)."""
+    if not isinstance(getattr(planner, "task", None), Task):
+        return [Finding("task", "it is missing", "the task that the planner plans for", "Write `self.task = task`")]
     belief = belief or _initial_belief(planner.task, seed)
     try:
         checks = (_check_plans(planner, belief, seed), _check_refusals(planner, belief))
@@ -43,7 +35,7 @@ def _initial_belief(task: Task, seed: int) -> Belief:
     return Belief.initial(task, context, count=min(task.particles, 1000), seed=seed)
 
 
-def _plan(planner: BudgetedPlanner, belief: Any, context: np.ndarray, steps: int, seed: int) -> Plan:
+def _plan(planner: Planner, belief: Any, context: np.ndarray, steps: int, seed: int) -> Plan:
     try:
         return planner.plan(belief, context, budget=Budget(steps=steps), seed=seed)
     except Exception as error:
@@ -52,7 +44,7 @@ def _plan(planner: BudgetedPlanner, belief: Any, context: np.ndarray, steps: int
         raise Broken("plan", seen, "a Plan", "Accept any belief with at least one particle, and any budget") from error
 
 
-def _check_plans(planner: BudgetedPlanner, belief: Belief, seed: int) -> Iterator[Finding]:
+def _check_plans(planner: Planner, belief: Belief, seed: int) -> Iterator[Finding]:
     context, before = belief.context.copy(), belief.particles.copy()
     least = _plan(planner, belief, context, 1, seed)
     steps = max(SMALLEST_BUDGET, 4 * least.steps)
@@ -69,7 +61,7 @@ def _check_plans(planner: BudgetedPlanner, belief: Belief, seed: int) -> Iterato
     yield from _check_same(plan, _plan(planner, before.copy(), context, steps, seed))
 
 
-def _check_plan(planner: BudgetedPlanner, plan: Plan) -> Iterator[Finding]:
+def _check_plan(planner: Planner, plan: Plan) -> Iterator[Finding]:
     macro_action, size = plan.macro_action, planner.task.action_size
     if macro_action.ndim != 2 or len(macro_action) < 1 or macro_action.shape[1] != size:
         expected = f"(length, {size}) with a length of at least 1"
@@ -108,7 +100,7 @@ def _check_same(plan: Plan, again: Plan) -> Iterator[Finding]:
             return
 
 
-def _check_refusals(planner: BudgetedPlanner, belief: Belief) -> Iterator[Finding]:
+def _check_refusals(planner: Planner, belief: Belief) -> Iterator[Finding]:
     with_nan = belief.particles.copy()
     with_nan[0, 0] = np.nan
     too_wide = np.hstack([belief.particles, belief.particles[:, :1]])

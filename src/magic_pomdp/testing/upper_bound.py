@@ -106,11 +106,12 @@ def _returns(
     task: Task, context: np.ndarray, state: np.ndarray, lookaheads: int, repeats: int, seed: int
 ) -> np.ndarray:
     """Discounted returns of a policy from a state. Of runs cut off, the rest is taken for the worst ever seen."""
-    horizon = min(LONGEST, int(np.log(NEGLIGIBLE) / np.log(task.discount)) + 1)
+    undiscounted = task.discount == 1.0
+    horizon = LONGEST if undiscounted else min(LONGEST, int(np.log(NEGLIGIBLE) / np.log(task.discount)) + 1)
     scratch, ahead, random = np.empty_like(state), np.empty_like(state), np.empty(1, np.uint64)
     observation, results = np.empty(task.observation_size), np.empty((repeats, 3))
     actions = primitive_actions(task)
     key = stream_key(2, seed, lookaheads)
     returns(task, context, state, actions, lookaheads, horizon, key, scratch, ahead, random, observation, results)
-    rest = results[:, 2].min() / (1.0 - task.discount)
+    rest = results[:, 2].min() * (LONGEST if undiscounted else 1.0 / (1.0 - task.discount))
     return results[:, 0] + results[:, 1] * rest
