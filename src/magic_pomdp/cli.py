@@ -186,11 +186,11 @@ def demo(settings: DemoSettings) -> int:
         evaluations = run_demo(
             folder, settings.episodes, settings.seconds, settings.seed, lambda _, record: advance(record)
         )
-    table = Table("planner", "return", "successes", "steps", "search depth", "99 % of plans", "paper's return")
+    table = Table("planner", "return", "success", "steps", "depth", "99 % within", "paper")
     for evaluation in evaluations:
         found = evaluation.to_json()
         row = (
-            "{planner}, length {macro_length}|{return_mean:.1f} ± {return_stderr:.1f}|{success_rate:.0%}|"
+            "{planner}, {macro_length}|{return_mean:.1f} ± {return_stderr:.1f}|{success_rate:.0%}|"
             "{steps_mean:.1f}|{search_depth_mean:.1f}|{plan_seconds_p99:.3f} s"
         )
         table.add_row(*row.format_map(found).split("|"), f"{PAPER[evaluation.planner]}")
