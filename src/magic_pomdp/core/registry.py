@@ -15,6 +15,7 @@ from magic_pomdp.core.task import Task
 
 SHIPPED = {
     "light-dark": "magic_pomdp.tasks.light_dark:LightDark",
+    "puck-push": "magic_pomdp.tasks.puck_push:PuckPush",
     "tiger": "magic_pomdp.tasks.tiger:Tiger",
 }
 """The tasks that come with the package, by the name the command line knows them by."""

@@ -34,5 +34,5 @@ def draw_episode(
         axes.set_title(f"step {time}", fontsize=10)
     figure.suptitle(f"{title or task.name}: {record.outcome}, return {record.total_return:.1f}", fontsize=11)
     FigureCanvasAgg(figure)
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=120, bbox_inches="tight")
     return record

@@ -1,0 +1,244 @@
+"""Puck-Push: push a sliding puck past two strips in which nobody sees it, into the goal.
+
+A round robot drives into a round puck, which creeps around it as it is pushed and is lost when it reaches the robot's
+side. Robot and puck are seen with noise; the puck is not seen in the strips, and now and then not elsewhere either.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from magic_pomdp.core.randomness import normal, uniform
+from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, Task
+from magic_pomdp.macros.straight import compass
+
+BOT_X, BOT_Y, PUCK_X, PUCK_Y, STEPS, OUTCOME = range(6)
+"""State: the robot, the puck, primitive steps taken, and how the episode has ended (RUNNING while it has not)."""
+GOAL_X, GOAL_Y = range(2)
+"""Context: the middle of the goal."""
+SEEN_BOT_X, SEEN_BOT_Y, SEEN, SEEN_PUCK_X, SEEN_PUCK_Y = range(5)
+"""Observation: the robot; 1 and the puck, or 0 0 0 if it is not seen."""
+
+LOG_TWO_PI = math.log(2.0 * math.pi)
+
+
+class PuckPush(Task):
+    """Lengths in millimetres. An action is the unit vector of the heading."""
+
+    name = "puck-push"
+    state_size = 6
+    action_size = 2
+    observation_size = 5
+    context_size = 2
+    scenarios = 30
+    search_depth = 100
+    macro_length = 2
+
+    max_steps: int = 100
+    """Reaching this many steps is a failure."""
+    duration: float = 2.0
+    """Seconds of one step."""
+    speed: float = 50.0
+    """Mean speed of the robot."""
+    speed_noise: float = 2.5
+    """Standard deviation of its speed in a step."""
+    heading_noise: float = 0.05
+    """Standard deviation of its heading in a step."""
+    creep: float = 0.01
+    """How fast the puck creeps around the robot: its angle grows by e in 1 / creep millimetres."""
+    creep_noise: float = 0.003
+    """Standard deviation of the creep in a step."""
+    gap_noise: float = 0.03
+    """Standard deviation of the gap, in radii, that a push leaves between robot and puck."""
+    bot_radius: float = 38.0
+    puck_radius: float = 16.0
+    goal_radius: float = 80.0
+    """The puck is in when all of it is."""
+    start_noise: float = 4.0
+    """Standard deviation of each coordinate at the start."""
+    bot_noise: float = 3.0
+    """Standard deviation of the robot's seen coordinates."""
+    puck_noise: float = 5.0
+    """Standard deviation of the puck's seen coordinates."""
+    flicker: float = 0.1
+    """Probability of not seeing the puck where it could be seen."""
+    step_reward: float = -0.1
+    goal_reward: float = 100.0
+    failure_reward: float = -100.0
+    key_cell: float = 25.0
+    """Seen positions in the same cell of this side share a branch of the search. With 1, as in the paper's program,
+    every scenario is alone in its branch, and the search plans with hindsight."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("duration", "speed", "creep", "bot_radius", "puck_radius", "bot_noise", "puck_noise", "key_cell"):
+            if getattr(self, name) <= 0.0:
+                raise ValueError(f"Puck-Push's {name} must be positive, not {getattr(self, name)}.")
+        for name in ("speed_noise", "heading_noise", "creep_noise", "gap_noise", "start_noise"):
+            if getattr(self, name) < 0.0:
+                raise ValueError(f"Puck-Push's {name} must not be negative, but is {getattr(self, name)}.")
+        if self.goal_radius <= self.puck_radius:
+            raise ValueError(f"Puck-Push's goal_radius must exceed its puck_radius, but is {self.goal_radius}.")
+        if not 0.0 < self.flicker < 1.0 or self.discount == 1.0:
+            raise ValueError("Puck-Push's flicker must lie between 0 and 1, and its discount below 1.")
+
+    def draw_context(self, random, context):
+        context[GOAL_X] = 980.0 + 187.0 * uniform(random)
+        context[GOAL_Y] = 125.0 + 350.0 * uniform(random)
+
+    def draw_state(self, context, random, state):
+        state[BOT_X] = 300.0 + self.start_noise * normal(random)
+        state[BOT_Y] = 299.0 + self.start_noise * normal(random)
+        state[PUCK_X] = 450.0 + self.start_noise * normal(random)
+        state[PUCK_Y] = 299.0 + self.start_noise * normal(random)
+        state[STEPS] = 0.0
+        state[OUTCOME] = RUNNING
+
+    def step(self, context, state, action, random, observation):
+        if state[OUTCOME] != RUNNING:
+            observation[:] = 0.0
+            return 0.0, int(state[OUTCOME])
+        self.push(state, action, random)
+        state[STEPS] += 1.0
+        reward, outcome = self.step_reward, RUNNING
+        if not self.on_board(state):
+            reward, outcome = self.failure_reward, FAILURE
+        elif self.goal_distance(context, state) <= 0.0:
+            reward, outcome = self.goal_reward, SUCCESS
+        elif state[STEPS] >= self.max_steps:
+            reward, outcome = self.failure_reward, FAILURE
+        state[OUTCOME] = outcome
+        self.look(state, random, observation)
+        return reward, outcome
+
+    def push(self, state, action, random):
+        """Drive straight on. From first contact on the puck is pushed, and creeps around the robot."""
+        turn = self.heading_noise * normal(random)
+        length = self.duration * positive_normal(self.speed, self.speed_noise, random)
+        creep = positive_normal(self.creep, self.creep_noise, random)
+        gap = abs(self.gap_noise * normal(random))
+        cos, sin = math.cos(turn), math.sin(turn)
+        dx, dy = cos * action[0] - sin * action[1], sin * action[0] + cos * action[1]
+        bot_x, bot_y = state[BOT_X], state[BOT_Y]
+        away_x, away_y = bot_x - state[PUCK_X], bot_y - state[PUCK_Y]
+        touching = self.bot_radius + self.puck_radius
+        driven = first_contact(away_x, away_y, dx, dy, touching, length)
+        if driven >= 0.0:
+            ahead_x, ahead_y = -away_x - driven * dx, -away_y - driven * dy
+            angle = math.atan2(dx * ahead_y - dy * ahead_x, dx * ahead_x + dy * ahead_y)
+            pushed = length - driven
+            if angle != 0.0:
+                pushed = min(pushed, math.log(0.5 * math.pi / abs(angle)) / creep)  # lost at the robot's side
+            angle *= math.exp(creep * pushed)
+            reach = (1.001 + gap) * touching
+            cos, sin = reach * math.cos(angle), reach * math.sin(angle)
+            end = min(length, driven + pushed)
+            state[PUCK_X] = bot_x + end * dx + cos * dx - sin * dy
+            state[PUCK_Y] = bot_y + end * dy + sin * dx + cos * dy
+        state[BOT_X] = bot_x + length * dx
+        state[BOT_Y] = bot_y + length * dy
+
+    def look(self, state, random, observation):
+        """Fill what is seen of a state."""
+        observation[SEEN_BOT_X] = state[BOT_X] + self.bot_noise * normal(random)
+        observation[SEEN_BOT_Y] = state[BOT_Y] + self.bot_noise * normal(random)
+        observation[SEEN] = observation[SEEN_PUCK_X] = observation[SEEN_PUCK_Y] = 0.0
+        if not self.hidden(state) and uniform(random) >= self.flicker:
+            observation[SEEN] = 1.0
+            observation[SEEN_PUCK_X] = state[PUCK_X] + self.puck_noise * normal(random)
+            observation[SEEN_PUCK_Y] = state[PUCK_Y] + self.puck_noise * normal(random)
+
+    def on_board(self, state):
+        """Whether robot and puck are both where they may be."""
+        bot = 75.0 < state[BOT_X] < 1212.0 and 78.0 < state[BOT_Y] < 520.0
+        return bot and 53.0 < state[PUCK_X] < 1234.0 and 56.0 < state[PUCK_Y] < 542.0
+
+    def hidden(self, state):
+        """Whether the puck is in one of the strips."""
+        x = state[PUCK_X]
+        return (574.0 <= x <= 716.0 or 774.0 <= x <= 916.0) and 24.0 <= state[PUCK_Y] <= 574.0
+
+    def goal_distance(self, context, state):
+        """How far the puck still has to go until it is in."""
+        to_middle = math.sqrt((state[PUCK_X] - context[GOAL_X]) ** 2 + (state[PUCK_Y] - context[GOAL_Y]) ** 2)
+        return to_middle - (self.goal_radius - self.puck_radius)
+
+    def log_likelihood(self, context, state, action, observation):
+        value = log_density(
+            observation[SEEN_BOT_X] - state[BOT_X], observation[SEEN_BOT_Y] - state[BOT_Y], self.bot_noise
+        )
+        hidden, seen = self.hidden(state), observation[SEEN] == 1.0
+        if hidden:
+            return -math.inf if seen else value
+        if not seen:
+            return value + math.log(self.flicker)
+        value += math.log(1.0 - self.flicker)
+        off_x, off_y = observation[SEEN_PUCK_X] - state[PUCK_X], observation[SEEN_PUCK_Y] - state[PUCK_Y]
+        return value + log_density(off_x, off_y, self.puck_noise)
+
+    def observation_key(self, observation):
+        key = 0
+        for i in range(5):
+            cell = observation[i] if i == SEEN else math.floor(observation[i] / self.key_cell)
+            key = 4096 * key + int(cell) + 1024
+        return key
+
+    def upper_bound(self, context, state):
+        """The puck straight to the goal's edge, pushed without a break, faster and with wider gaps than ever likely."""
+        if state[OUTCOME] != RUNNING:
+            return 0.0
+        longest_push = self.duration * (self.speed + 3.0 * self.speed_noise)
+        longest_push += (0.001 + 3.0 * self.gap_noise) * (self.bot_radius + self.puck_radius)
+        moves = max(1, math.ceil(self.goal_distance(context, state) / longest_push - 1e-9))
+        moving_for_ever = self.step_reward / (1.0 - self.discount)
+        return moving_for_ever + self.discount ** (moves - 1) * (self.goal_reward - moving_for_ever)
+
+    def state_distance(self, state, other):
+        bot = math.hypot(state[BOT_X] - other[BOT_X], state[BOT_Y] - other[BOT_Y])
+        return 0.5 * (bot + math.hypot(state[PUCK_X] - other[PUCK_X], state[PUCK_Y] - other[PUCK_Y]))
+
+    def actions(self) -> np.ndarray:
+        return compass(8)
+
+    def draw(self, axes, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
+        from matplotlib.patches import Circle, Rectangle
+
+        axes.set(xlim=(0, 1290), ylim=(0, 600), aspect="equal", facecolor="#39424e", xticks=[], yticks=[])
+        axes.add_patch(Rectangle((37, 40), 1213, 518, color="#4d5866"))
+        for left in (574, 774):
+            axes.add_patch(Rectangle((left, 40), 142, 518, color="#2b323b"))
+        axes.add_patch(Circle((context[GOAL_X], context[GOAL_Y]), self.goal_radius, fill=False, color="#6fe08a", lw=2))
+        shown = particles[:: max(1, len(particles) // 300)]
+        axes.scatter(shown[:, PUCK_X], shown[:, PUCK_Y], s=3, color="#ffd166", alpha=0.5, linewidths=0)
+        axes.plot(states[:, BOT_X], states[:, BOT_Y], color="white", lw=0.8)
+        axes.add_patch(Circle((states[-1, BOT_X], states[-1, BOT_Y]), self.bot_radius, color="#ff6b5e"))
+        axes.add_patch(Circle((states[-1, PUCK_X], states[-1, PUCK_Y]), self.puck_radius, color="#ffd166"))
+
+
+@njit
+def positive_normal(mean, noise, random):
+    """A normal number, drawn again until it is positive."""
+    while True:
+        value = mean + noise * normal(random)
+        if value > 0.0:
+            return value
+
+
+@njit
+def first_contact(away_x, away_y, dx, dy, touching, length):
+    """How far the robot drives until it touches the puck, which it is `away` from; −1 if it does not."""
+    along = away_x * dx + away_y * dy
+    square = along * along - (away_x * away_x + away_y * away_y - touching * touching)
+    if square < 0.0:
+        return -1.0
+    for driven in (-along - math.sqrt(square), -along + math.sqrt(square)):
+        if 0.0 <= driven <= length:
+            return driven
+    return -1.0
+
+
+@njit
+def log_density(off_x, off_y, noise):
+    """Logarithm of the density of two normal numbers around 0."""
+    return -0.5 * (off_x * off_x + off_y * off_y) / noise**2 - 2.0 * math.log(noise) - LOG_TWO_PI
