@@ -58,8 +58,8 @@ def test_settings_reach_the_planner(run, tmp_path):
 
 
 BAD_INPUTS = {
-    "tigr": "There is no task 'tigr': did you mean 'tiger'?",
-    "tiger --planner macro-despt": "There is no planner 'macro-despt': did you mean 'macro-despot'?",
+    "tigr": "There is no task 'tigr' (did you mean 'tiger'?)",
+    "tiger --planner macro-despt": "There is no planner 'macro-despt' (did you mean 'macro-despot'?)",
     "tiger --planner despot --macro-length 3": "its macro length is 1, not 3",
     "tiger --macro-length 0": "The macro length must be at least 1, not 0.",
     "tiger --seconds 0": "A budget in seconds must be positive, not 0.0.",
@@ -75,7 +75,7 @@ BAD_INPUTS = {
     "tiger --search-depth 0": "The setting search_depth must be at least 1, not 0.",
     "tiger --xi 2": "The setting xi must lie in (0, 1]",
     "tiger --set accuracy": "set as name=value, not 'accuracy'.",
-    "tiger --set acuracy=1": "has no parameter 'acuracy': did you mean 'accuracy'?",
+    "tiger --set acuracy=1": "has no parameter 'acuracy' (did you mean 'accuracy'?)",
     "tiger --set accuracy=high": "The parameter accuracy must be of kind float, not 'high'.",
     "tiger --set accuracy=7": "Tiger's accuracy must lie between 0 and 1, not at 7.0.",
     "tiger --json missing/result.json": "There is no folder",

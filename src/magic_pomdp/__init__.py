@@ -73,6 +73,10 @@ if TYPE_CHECKING:
     from magic_pomdp.testing import check_task as check_task
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'magic_pomdp' has no attribute {name!r}")

@@ -1,5 +1,6 @@
 """The command line. Each command is a call of a public function; what is slow to import is imported by who needs it."""
 
+import dataclasses
 import os
 import re
 import sys
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 if TYPE_CHECKING:
+    from magic_pomdp.planners.plan import Budget
     from magic_pomdp.running.episode import EpisodeRecord
-    from magic_pomdp.running.evaluate import Evaluation, PlannerChoice
+    from magic_pomdp.running.evaluate import PlannerChoice
 
 FINE, WRONG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""
@@ -42,7 +44,8 @@ class EvaluateSettings:
     seconds: Annotated[float | None, _default("FLOAT", "0.1")] = None
     """Budget of a plan in seconds."""
     steps: Annotated[int | None, _default("INT", "none")] = None
-    """Budget of a plan in primitive steps instead: it gives the same result on every machine."""
+    """Budget of a plan in primitive steps instead: it gives the same result in every run. A first trial is always
+    made."""
     episodes: int = 100
     """Number of episodes."""
     seed: int = 0
@@ -84,15 +87,17 @@ class PictureSettings:
     """Who acts."""
     macro_length: Annotated[int | None, _default("INT", "the task's own")] = None
     """Length of the macro-actions."""
-    seconds: float = 0.1
+    seconds: Annotated[float | None, _default("FLOAT", "0.1")] = None
     """Budget of a plan in seconds."""
+    steps: Annotated[int | None, _default("INT", "none")] = None
+    """Budget of a plan in primitive steps instead."""
     seed: int = 0
     """What all chance follows from, 0 or more."""
     episode: int = 0
     """Which episode of that seed."""
     frames: int = 4
     """Moments to show."""
-    out: Path = Path("episode.png")
+    out: Annotated[Path | None, _default("FILE", "named after task, planner, seed and episode")] = None
     """Where to save the picture: .png, .svg or .pdf."""
     parameters: TaskParameters = ()
 
@@ -118,11 +123,11 @@ def tasks() -> int:
         task_class = find_task(name)
         about = (sys.modules[task_class.__module__].__doc__ or "").strip().splitlines()[0]
         sizes = {kind: getattr(task_class, f"{kind}_size") for kind in ("state", "action", "observation", "context")}
-        fields: dict[str, Any] = task_class.__dataclass_fields__  # type: ignore[attr-defined]
+        fields = dataclasses.fields(task_class)  # type: ignore[arg-type]
         table.add_row(
             f"[bold]{name}[/bold]\n{about}",
             "\n".join(f"{kind} {size}" for kind, size in sizes.items()),
-            "\n".join(f"{field.name} = {field.default}" for field in fields.values()),
+            "\n".join(f"{field.name} = {field.default}" for field in fields),
         )
     _print(table)
     return FINE
@@ -137,16 +142,15 @@ def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
         start_server()  # the workers' imports begin beside those that follow here
     from magic_pomdp.core.registry import make_task
     from magic_pomdp.planners.macro_despot import DespotSettings
-    from magic_pomdp.planners.plan import Budget
     from magic_pomdp.running.evaluate import EvaluationFailed, EvaluationInterrupted, PlannerChoice
     from magic_pomdp.running.evaluate import evaluate as run_evaluation
+    from magic_pomdp.show.tables import evaluation_table
 
     the_task = make_task(task, **_parameters(settings.parameters))
-    seconds = 0.1 if settings.seconds is None and settings.steps is None else settings.seconds
     choice = PlannerChoice(
         settings.planner,
         settings.macro_length,
-        Budget(seconds, settings.steps),
+        _budget(settings.seconds, settings.steps),
         DespotSettings(settings.scenarios, settings.search_depth, settings.xi, settings.default_policy),
     )
     name = the_task.name or type(the_task).__name__
@@ -166,36 +170,27 @@ def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
             return _complain("No episode was finished, so nothing is saved.", code)
         path = path.with_suffix(".partial.json")  # whatever was saved there before is complete, and stays
     save_json(path, evaluation.to_json())
-    _print(_evaluation_table(evaluation))
+    _print(evaluation_table(evaluation))
     _print(f"Saved as {path}")
     return code
 
 
 def demo(settings: DemoSettings) -> int:
     """See it work: Macro-DESPOT against DESPOT on Light-Dark, a table and two pictures."""
-    from rich.table import Table
-
     _need_matplotlib()
     from magic_pomdp.running.workers import start_server
 
     start_server()
     from magic_pomdp.show.demo import PAPER, run_demo
+    from magic_pomdp.show.tables import comparison_table
 
     folder = _make_folder(settings.folder)
     with _episode_progress(len(PAPER) * settings.episodes) as advance:
         evaluations = run_demo(
             folder, settings.episodes, settings.seconds, settings.seed, lambda _, record: advance(record)
         )
-    table = Table("planner", "return", "success", "steps", "depth", "99 % within", "paper")
-    for evaluation in evaluations:
-        found = evaluation.to_json()
-        row = (
-            "{planner}, {macro_length}|{return_mean:.1f} ± {return_stderr:.1f}|{success_rate:.0%}|"
-            "{steps_mean:.1f}|{search_depth_mean:.1f}|{plan_seconds_p99:.3f} s"
-        )
-        table.add_row(*row.format_map(found).split("|"), f"{PAPER[evaluation.planner]}")
-    table.title = f"Light-Dark, {settings.episodes} episodes, seed {settings.seed}, {settings.seconds:g} s a plan"
-    _print(table)
+    title = f"Light-Dark, {settings.episodes} episodes, seed {settings.seed}, {settings.seconds:g} s a plan"
+    _print(comparison_table(title, evaluations, PAPER))
     _print(f"Results and pictures are in {folder}")
     return FINE
 
@@ -204,14 +199,14 @@ def picture(task: TaskName, /, settings: PictureSettings) -> int:
     """Run one episode and draw some of its moments side by side."""
     _need_matplotlib()
     from magic_pomdp.core.registry import make_task
-    from magic_pomdp.planners.plan import Budget
     from magic_pomdp.running.evaluate import PlannerChoice
     from magic_pomdp.running.saving import check_writable
     from magic_pomdp.show.picture import draw_episode
 
     the_task = make_task(task, **_parameters(settings.parameters))
-    choice = PlannerChoice(settings.planner, settings.macro_length, Budget(settings.seconds))
-    path = check_writable(settings.out)
+    choice = PlannerChoice(settings.planner, settings.macro_length, _budget(settings.seconds, settings.steps))
+    name = f"{the_task.name}_{choice.name}_seed{settings.seed}_episode{settings.episode}.png"
+    path = check_writable(settings.out or Path(re.sub(r"[^\w.-]", "-", name)))
     record = draw_episode(the_task, choice(the_task), path, settings.seed, settings.episode, settings.frames)
     _print(f"{record.outcome}, return {record.total_return:.1f}, {record.steps} steps; saved as {path}")
     return FINE
@@ -336,6 +331,12 @@ def _parameters(assignments: tuple[str, ...]) -> dict[str, str]:
     return dict(assignment.split("=", 1) for assignment in assignments)
 
 
+def _budget(seconds: float | None, steps: int | None) -> "Budget":
+    from magic_pomdp.planners.plan import Budget
+
+    return Budget(0.1 if seconds is None and steps is None else seconds, steps)
+
+
 def _default_path(task: str, choice: "PlannerChoice", length: int, settings: EvaluateSettings) -> Path:
     """A file named after everything that was asked for, so that no other result is overwritten."""
     budget = f"{choice.budget.steps}steps" if choice.budget.seconds is None else f"{choice.budget.seconds:g}s"
@@ -377,38 +378,10 @@ def _episode_progress(episodes: int) -> "Iterator[Callable[[EpisodeRecord], None
     bars = Progress(*columns, console=screen, transient=True, refresh_per_second=4, disable=not screen.is_terminal)
     returns: list[float] = []
     with bars as progress:
-        bar = progress.add_task("", total=max(episodes, 0))
+        bar = progress.add_task("compiling or loading the planner", total=max(episodes, 0))
 
         def advance(record: "EpisodeRecord") -> None:
             returns.append(record.total_return)
             progress.update(bar, advance=1, description=f"return {mean(returns):.1f} ± {standard_error(returns):.1f}")
 
         yield advance
-
-
-def _evaluation_table(evaluation: "Evaluation") -> Any:
-    from rich.table import Table
-
-    found = evaluation.to_json()
-    budget = evaluation.budget
-    allowed = "" if budget is None else f", {budget.steps:,} steps" if budget.steps else f", {budget.seconds:g} s"
-    title = f"{found['task']}: {found['planner']}, length {found['macro_length']}{allowed} a plan"
-    table = Table(show_header=False, title=title if evaluation.complete else f"{title} (interrupted)")
-    rows = {
-        "episodes": "{episodes}, seed {seed}",
-        "return": "{return_mean:.2f} ± {return_stderr:.2f}",
-        "discounted return": "{discounted_return_mean:.2f} ± {discounted_return_stderr:.2f}",
-        "successes": "{success_rate:.1%}",
-        "steps of an episode": "{steps_mean:.1f}",
-        "search depth": "{search_depth_mean:.1f} steps; deepest of an episode {search_depth_max_mean:.1f}",
-        "nodes of a search": "{nodes_mean:,.0f}",
-        "steps simulated": "{plan_steps_per_second:,.0f} a second",
-        "time of a plan": "{plan_seconds_p50:.4f} s; 99 % within {plan_seconds_p99:.4f} s",
-        "belief error": "{belief_error_mean:.3f}",
-        "belief drawn anew": "{recoveries} times; observations ignored: {ignored}",
-    }
-    for name, text in rows.items():
-        table.add_row(name, text.format_map(found))
-    if found["plans_cut_short"]:
-        table.add_row("plans cut short", f"{found['plans_cut_short']}: the tree was full")
-    return table

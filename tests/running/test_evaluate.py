@@ -122,7 +122,7 @@ def test_bad_input_is_refused(task):
         evaluate(task, CHOICE, 0)
     with pytest.raises(ValueError, match="seed must be at least 0, not -1"):
         evaluate(task, CHOICE, 1, seed=-1)
-    with pytest.raises(ValueError, match="There is no planner 'despott': did you mean 'despot'"):
+    with pytest.raises(ValueError, match=r"no planner 'despott' \(did you mean 'despot'"):
         PlannerChoice("despott")
     with pytest.raises(ValueError, match="macro length is 1, not 3"):
         PlannerChoice("despot", 3)

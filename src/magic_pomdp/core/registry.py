@@ -30,8 +30,8 @@ def make_task(name: str, **parameters: Any) -> Task:
     for parameter, value in parameters.items():
         if parameter not in names:
             raise ValueError(
-                f"{task_class.__name__} has no parameter {parameter!r}{nearest(parameter, names)} "
-                f"(it has: {', '.join(names)})."
+                f"{task_class.__name__} has no parameter {parameter!r}{nearest(parameter, names)}; "
+                f"it has {', '.join(names)}."
             )
         if isinstance(value, str):
             parameters[parameter] = _convert(parameter, value, known[parameter])
@@ -58,9 +58,9 @@ def find_task(name: str) -> type[Task]:
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """`: did you mean 'tiger'?` for a word close to a known one, else nothing."""
+    """` (did you mean 'tiger'?)` for a word close to a known one, else nothing."""
     close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)
-    return f": did you mean {close[0]!r}?" if close else ""
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _import_module(name: str) -> ModuleType:

@@ -144,8 +144,6 @@ class Task:
 
     def draw(self, axes, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
         """Draw a frame on matplotlib's `axes`: the true states so far (the last is now) and the belief's particles."""
-        axes.axis("off")
-        axes.text(0.5, 0.5, f"{type(self).__name__} has no drawing", ha="center", va="center")
 
 
 def _prepare(cls: type[Task]) -> None:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.core.registry import nearest
-from magic_pomdp.core.task import OUTCOMES, SUCCESS, Task
+from magic_pomdp.core.task import Task
 from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespot
 from magic_pomdp.planners.plan import Budget, Planner
 from magic_pomdp.running.episode import EpisodeRecord, draw_beginning, run_episode
@@ -37,7 +38,7 @@ class PlannerChoice:
     def __post_init__(self) -> None:
         if self.name not in PLANNERS:
             raise ValueError(
-                f"There is no planner {self.name!r}{nearest(self.name, PLANNERS)} (there are: {', '.join(PLANNERS)})."
+                f"There is no planner {self.name!r}{nearest(self.name, PLANNERS)}; there are {', '.join(PLANNERS)}."
             )
         if self.macro_length is not None and self.macro_length < 1:
             raise ValueError(f"The macro length must be at least 1, not {self.macro_length}.")
@@ -59,9 +60,9 @@ class PlannerChoice:
         return 1 if self.name == "despot" else self.macro_length or task.macro_length
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
-    """The episodes of one planner in one task."""
+    """The episodes of one planner in one task. `to_json()` has all statistics, `records` every episode."""
 
     task: str
     planner: str
@@ -76,10 +77,30 @@ class Evaluation:
     complete: bool
     """False if it was interrupted before all episodes were finished."""
 
+    @property
+    def return_mean(self) -> float:
+        """Mean return."""
+        return mean([record.total_return for record in self.records])
+
+    @property
+    def return_stderr(self) -> float:
+        """Standard error of the mean return."""
+        return standard_error([record.total_return for record in self.records])
+
+    def share(self, outcome: str) -> float:
+        """The share of episodes that ended as "success", "failure" or "unfinished"."""
+        return mean([record.outcome == outcome for record in self.records])
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self.planner} on {self.task}: {len(self.records)} episodes, return {self.return_mean:.2f} ± "
+            f"{self.return_stderr:.2f}, success {self.share('success'):.1%}>"
+        )
+
     def to_json(self) -> dict[str, Any]:
-        """All of it as a JSON object. Only the keys `plan_seconds_*` and `plan_steps_per_second` depend on speed."""
+        """All of it as a JSON object. With a budget in steps, only `plan_seconds_*` and
+        `plan_steps_per_second` depend on speed."""
         records = self.records
-        returns = [record.total_return for record in records]
         discounted_returns = [record.discounted_return for record in records]
         seconds = [plan for record in records for plan in record.plan_seconds]
         simulated = [plan for record in records for plan in record.plan_steps]
@@ -91,12 +112,15 @@ class Evaluation:
             "episodes": len(records),
             "seed": self.seed,
             "complete": self.complete,
-            "return_mean": mean(returns),
-            "return_stderr": standard_error(returns),
+            "return_mean": self.return_mean,
+            "return_stderr": self.return_stderr,
             "discounted_return_mean": mean(discounted_returns),
             "discounted_return_stderr": standard_error(discounted_returns),
-            "success_rate": mean([record.outcome == OUTCOMES[SUCCESS] for record in records]),
+            "success_rate": self.share("success"),
+            "failure_rate": self.share("failure"),
+            "unfinished_rate": self.share("unfinished"),
             "steps_mean": mean([record.steps for record in records]),
+            "plan_steps_mean": mean(simulated),
             "plan_steps_per_second": sum(simulated) / max(sum(seconds), 1e-9),
             "plan_seconds_p50": percentile(seconds, 50),
             "plan_seconds_p99": percentile(seconds, 99),
@@ -150,7 +174,7 @@ def evaluate(
         raise ValueError(f"The seed must be at least 0, not {seed}.")
     make_planner = make_planner or PlannerChoice()
     workers = available_cores() if workers is None else workers
-    if workers > 0 and type(task).__module__ == "__main__" and not hasattr(sys.modules["__main__"], "__file__"):
+    if workers > 0 and type(task).__module__ == "__main__" and not _is_file("__main__"):
         raise ValueError(f"Worker processes cannot find {type(task).__name__}: put it into a file, or use workers=0.")
     evaluation = _before_any_episode(task, make_planner, seed)  # bad settings are found here, before a worker starts
     records: dict[int, EpisodeRecord] = {}
@@ -226,6 +250,11 @@ def _settings(task: Task, planner: Planner) -> dict[str, Any]:
 def _parameters(task: Task) -> dict[str, Any]:
     values = {item.name: getattr(task, item.name) for item in dataclasses.fields(task)}  # type: ignore[arg-type]
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
+
+
+def _is_file(module: str) -> bool:
+    """Whether a module comes from a file, and not from a prompt, a notebook or standard input."""
+    return Path(getattr(sys.modules[module], "__file__", None) or "").is_file()
 
 
 def _without_none(values: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,8 @@ def draw_episode(
     task: Task, planner: Planner, path: Path, seed: int = 0, episode: int = 0, frames: int = 4, title: str = ""
 ) -> EpisodeRecord:
     """Run an episode and save a picture of evenly spread moments, the first and the last among them."""
+    if type(task).draw is Task.draw:
+        raise ValueError(f"{type(task).__name__} has no drawing: write draw(self, axes, context, states, particles).")
     if frames < 2:
         raise ValueError(f"A picture needs at least 2 frames, not {frames}.")
     states: list[np.ndarray] = []

@@ -1,6 +1,8 @@
 """What a check reports."""
 
+import traceback
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -46,5 +48,6 @@ def attempt(name: str, function, *arguments):
         )
         raise Broken(name, f"it raised {type(error).__name__}: {error}", "no exception", advice) from error
     except Exception as error:
-        advice = "Run it under NUMBA_DISABLE_JIT=1 and put a breakpoint there"
-        raise Broken(name, f"it raised {type(error).__name__}: {error}", "no exception", advice) from error
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        seen = f"it raised {type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})"
+        raise Broken(name, seen, "no exception", "Correct it there") from error
