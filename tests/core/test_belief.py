@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from magic_pomdp import RUNNING, Belief, Task, make_task, uniform
-from magic_pomdp.core import belief as belief_module
 from magic_pomdp.tasks.tiger import LISTEN, OPEN_LEFT
 
 pytestmark = pytest.mark.jit_off
@@ -192,7 +191,3 @@ def test_error_is_the_mean_distance_to_the_truth():
 def test_bad_input_is_refused(attempt, message):
     with pytest.raises(ValueError, match=message):
         attempt()
-
-
-def test_the_number_of_attempts_is_what_the_documentation_says():
-    assert belief_module.RECOVERY_ATTEMPTS == 5
