@@ -175,6 +175,7 @@ def test_the_same_seed_gives_the_same_plan_and_another_seed_another():
             planner.plan(belief, LIGHT_DARK_CONTEXT, budget=Budget(steps=2_000), seed=seed),
             seconds=0.0,
             macro_action=None,
+            values=None,
         )
         for seed in (4, 4, 5)
     )

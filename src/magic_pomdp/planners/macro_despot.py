@@ -153,11 +153,10 @@ class MacroDespot:
 
     def _result(self, macro_actions: MacroActions, finished: bool, started: float, keep_tree: bool) -> Plan:
         counters, root = self._tree.counters[0], self._tree.nodes[ROOT]
-        choice, value = int(root.default_macro), float(root.default_value)
-        if root.first_branch != NO_BRANCH:
-            lowers = self._tree.branches["lower"][root.first_branch : root.first_branch + len(macro_actions)]
-            if lowers.max() >= value:
-                choice, value = int(lowers.argmax()), float(lowers.max())
+        values = self._tree.branches["lower"][root.first_branch : root.first_branch + len(macro_actions)].copy()
+        choice, value = int(values.argmax()), float(values.max())
+        if root.default_value > value:
+            choice, value = int(root.default_macro), float(root.default_value)
         return Plan(
             macro_action=macro_actions.actions[choice, : macro_actions.lengths[choice]].copy(),
             choice=choice,
@@ -170,6 +169,7 @@ class MacroDespot:
             steps=int(counters.steps),
             seconds=time.perf_counter() - started,
             stopped_by=TREE_FULL if counters.full else GAP_CLOSED if finished else BUDGET_USED,
+            values=values,
             tree=snapshot(self._tree) if keep_tree else None,
         )
 
@@ -198,7 +198,7 @@ def extend(task, context, choices, rules, tree, step_limit):
     context, choices, tree = borrow(context), borrow(choices), borrow(tree)
     counters, root = tree.counters[0], tree.nodes[ROOT]
     while counters.trials == 0 or counters.steps < step_limit:
-        if root.upper - root.lower <= GAP_TOLERANCE:
+        if counters.trials > 0 and root.upper - root.lower <= GAP_TOLERANCE:
             return True
         expansions = counters.expansions
         length = explore(task, context, choices, rules, tree, step_limit)

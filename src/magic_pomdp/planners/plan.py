@@ -60,6 +60,8 @@ class Plan:
     """Time from call to return."""
     stopped_by: str
     """"budget used", "gap closed" (nothing more to gain) or "tree full"."""
+    values: np.ndarray | None = None
+    """What each macro-action of the set is expected to earn, shape (count,), if the planner was given a set."""
     tree: TreeSnapshot | None = None
     """The search tree, if it was asked for."""
 
