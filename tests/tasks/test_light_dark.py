@@ -110,6 +110,18 @@ def test_the_upper_bound_is_the_straight_way_and_a_stop(task, distance):
     assert task.upper_bound(CONTEXT, state) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.parametrize("steps", [49, 50, 51, 58, 59])
+def test_the_upper_bound_knows_when_it_is_too_late(task, steps):
+    state = np.array([3.0 - 5.5, 1.0, steps, 0.0])  # ten moves from the goal
+    bound, earned, fade, outcome = task.upper_bound(CONTEXT, state), 0.0, 1.0, RUNNING
+    while outcome == RUNNING:
+        at_goal = math.hypot(state[0] - 3.0, state[1] - 1.0) <= 0.5 + 1e-9
+        state, reward, outcome, _ = step(task, state, STOP if at_goal else EAST)
+        earned, fade = earned + fade * reward, fade * 0.98
+    assert bound == pytest.approx(earned, abs=1e-9)
+    assert outcome == (SUCCESS if steps == 49 else FAILURE)
+
+
 def test_the_straight_way_is_never_better_than_the_bound(task):
     for distance in np.linspace(0.0, 12.0, 241):
         state = np.array([3.0 - distance, 1.0, 0.0, 0.0])

@@ -142,7 +142,11 @@ class LightDark(Task):
         distance = math.sqrt((context[GOAL_X] - state[X]) ** 2 + (context[GOAL_Y] - state[Y]) ** 2)
         moves = math.ceil(max(0.0, distance - self.goal_radius) / self.speed - 1e-9)  # less what rounding may add
         moving_for_ever = self.step_reward / (1.0 - self.discount)
-        return moving_for_ever + self.discount**moves * (self.goal_reward - moving_for_ever)
+        moves_left = self.max_steps - 1 - int(state[STEPS])
+        if moves <= moves_left:
+            return moving_for_ever + self.discount**moves * (self.goal_reward - moving_for_ever)
+        at_the_end = moving_for_ever + self.discount**moves_left * (self.failure_reward - moving_for_ever)
+        return max(self.failure_reward, at_the_end)  # too late: the failure can only be put off
 
     def state_distance(self, state, other):
         return math.hypot(state[X] - other[X], state[Y] - other[Y])
