@@ -31,6 +31,9 @@ _PLACES = {
     "Planner": "planners.plan",
     "MacroDespot": "planners.macro_despot",
     "DespotSettings": "planners.macro_despot",
+    "Pomcpow": "planners.pomcpow",
+    "PomcpowNumbers": "core.task",
+    "PomcpowSettings": "planners.pomcpow",
     "EpisodeRecord": "running.episode",
     "run_episode": "running.episode",
     "Evaluation": "running.evaluate",
@@ -56,12 +59,15 @@ if TYPE_CHECKING:
     from magic_pomdp.core.task import FAILURE as FAILURE
     from magic_pomdp.core.task import RUNNING as RUNNING
     from magic_pomdp.core.task import SUCCESS as SUCCESS
+    from magic_pomdp.core.task import PomcpowNumbers as PomcpowNumbers
     from magic_pomdp.core.task import Task as Task
     from magic_pomdp.planners.macro_despot import DespotSettings as DespotSettings
     from magic_pomdp.planners.macro_despot import MacroDespot as MacroDespot
     from magic_pomdp.planners.plan import Budget as Budget
     from magic_pomdp.planners.plan import Plan as Plan
     from magic_pomdp.planners.plan import Planner as Planner
+    from magic_pomdp.planners.pomcpow import Pomcpow as Pomcpow
+    from magic_pomdp.planners.pomcpow import PomcpowSettings as PomcpowSettings
     from magic_pomdp.running.episode import EpisodeRecord as EpisodeRecord
     from magic_pomdp.running.episode import run_episode as run_episode
     from magic_pomdp.running.evaluate import Evaluation as Evaluation

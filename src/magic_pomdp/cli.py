@@ -18,6 +18,20 @@ if TYPE_CHECKING:
     from magic_pomdp.running.episode import EpisodeRecord
     from magic_pomdp.running.evaluate import PlannerChoice
 
+SHORT_NAMES = {
+    "default_policy": "",
+    "scenarios": "K",
+    "search_depth": "D",
+    "xi": "xi",
+    "exploration": "c",
+    "action_widening": "ka",
+    "action_exponent": "alpha-a",
+    "observation_widening": "ko",
+    "observation_exponent": "alpha-o",
+    "tree_nodes": "nodes",
+}
+"""A planner's settings, and what a file of results calls them."""
+
 FINE, WRONG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""
 
@@ -31,14 +45,15 @@ TaskParameters = Annotated[
     tuple[str, ...], tyro.conf.arg(name="set", metavar="NAME=VALUE", help="A parameter of the task; can be repeated.")
 ]
 TaskName = Annotated[str, tyro.conf.arg(metavar="TASK", help="A task's name, my_module:MyTask or my_file.py:MyTask.")]
+PlannerName = Annotated[str, tyro.conf.arg(metavar="{macro-despot,despot,pomcpow}")]
 
 
 @dataclass(frozen=True)
 class EvaluateSettings:
     """How to evaluate."""
 
-    planner: Annotated[str, tyro.conf.arg(metavar="{macro-despot,despot}")] = "macro-despot"
-    """DESPOT is Macro-DESPOT with primitive actions."""
+    planner: PlannerName = "macro-despot"
+    """DESPOT is Macro-DESPOT with primitive actions; POMCPOW draws its own."""
     macro_length: Annotated[int | None, _default("INT", "the task's own")] = None
     """Length of the macro-actions."""
     seconds: Annotated[float | None, _default("FLOAT", "0.1")] = None
@@ -54,14 +69,26 @@ class EvaluateSettings:
     """Processes that run episodes; 0 runs them in the main process, for debugging."""
     json: Annotated[Path | None, _default("FILE", "one in the folder results, named after the settings")] = None
     """Where to save the result."""
-    default_policy: Literal["greedy", "random"] = "greedy"
-    """Whose earnings are the search's first lower bounds: greedy in the task's upper bound, or random."""
-    scenarios: Annotated[int | None, _default("INT", "the task's own")] = None
-    """K, how many sampled futures a search shares among its nodes."""
     search_depth: Annotated[int | None, _default("INT", "the task's own")] = None
     """D, how many primitive steps to look ahead."""
-    xi: float = 0.95
-    """ξ, the share of the root's gap that a trial leaves alone."""
+    scenarios: Annotated[int | None, _default("INT", "the task's own")] = None
+    """DESPOT: K, how many sampled futures a search shares among its nodes."""
+    xi: Annotated[float | None, _default("FLOAT", "0.95")] = None
+    """DESPOT: ξ, the share of the root's gap that a trial leaves alone."""
+    default_policy: Annotated[Literal["greedy", "random"] | None, _default("{greedy,random}", "greedy")] = None
+    """DESPOT: whose earnings are the search's first lower bounds: greedy in the task's upper bound, or random."""
+    exploration: Annotated[float | None, _default("FLOAT", "the task's own")] = None
+    """POMCPOW: c, how much an action's rarity counts against its value."""
+    action_widening: Annotated[float | None, _default("FLOAT", "the task's own")] = None
+    """POMCPOW: k_a; N visits are worth k_a N^α_a actions."""
+    action_exponent: Annotated[float | None, _default("FLOAT", "the task's own")] = None
+    """POMCPOW: α_a, from 0 to 1."""
+    observation_widening: Annotated[float | None, _default("FLOAT", "the task's own")] = None
+    """POMCPOW: k_o; N visits are worth k_o N^α_o observations."""
+    observation_exponent: Annotated[float | None, _default("FLOAT", "the task's own")] = None
+    """POMCPOW: α_o, from 0 to 1."""
+    tree_nodes: Annotated[int | None, _default("INT", "the planner's own")] = None
+    """Room for belief nodes."""
     parameters: TaskParameters = ()
 
 
@@ -83,7 +110,7 @@ class DemoSettings:
 class PictureSettings:
     """What to draw."""
 
-    planner: Annotated[str, tyro.conf.arg(metavar="{macro-despot,despot}")] = "macro-despot"
+    planner: PlannerName = "macro-despot"
     """Who acts."""
     macro_length: Annotated[int | None, _default("INT", "the task's own")] = None
     """Length of the macro-actions."""
@@ -141,8 +168,12 @@ def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
     if settings.workers != 0:
         start_server()  # the workers' imports begin beside those that follow here
     from magic_pomdp.core.registry import make_task
-    from magic_pomdp.planners.macro_despot import DespotSettings
-    from magic_pomdp.running.evaluate import EvaluationFailed, EvaluationInterrupted, PlannerChoice
+    from magic_pomdp.running.evaluate import (
+        EvaluationFailed,
+        EvaluationInterrupted,
+        PlannerChoice,
+        planner_settings,
+    )
     from magic_pomdp.running.evaluate import evaluate as run_evaluation
     from magic_pomdp.show.tables import evaluation_table
 
@@ -151,7 +182,7 @@ def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
         settings.planner,
         settings.macro_length,
         _budget(settings.seconds, settings.steps),
-        DespotSettings(settings.scenarios, settings.search_depth, settings.xi, settings.default_policy),
+        planner_settings(settings.planner, **{name: getattr(settings, name) for name in SHORT_NAMES}),
     )
     name = the_task.name or type(the_task).__name__
     path = check_writable(settings.json or _default_path(name, choice, choice.length(the_task), settings))
@@ -341,10 +372,9 @@ def _default_path(task: str, choice: "PlannerChoice", length: int, settings: Eva
     """A file named after everything that was asked for, so that no other result is overwritten."""
     budget = f"{choice.budget.steps}steps" if choice.budget.seconds is None else f"{choice.budget.seconds:g}s"
     parts = [task, choice.name, f"L{length}", budget, f"seed{settings.seed}", f"{settings.episodes}episodes"]
-    parts += ["random"] if settings.default_policy == "random" else []
-    parts += [f"K{settings.scenarios}"] if settings.scenarios is not None else []
-    parts += [f"D{settings.search_depth}"] if settings.search_depth is not None else []
-    parts += [f"xi{settings.xi:g}"] if settings.xi != EvaluateSettings.xi else []
+    for name, short in SHORT_NAMES.items():
+        value = getattr(settings, name)
+        parts += [] if value is None else [f"{short}{value}" if isinstance(value, str) else f"{short}{value:g}"]
     name = re.sub(r"[^\w.=-]", "-", "_".join([*parts, *settings.parameters]))
     return _make_folder(Path("results")) / f"{name}.json"
 

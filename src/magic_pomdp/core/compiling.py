@@ -106,6 +106,8 @@ COMPILED = (
     "log_likelihood",
     "observation_key",
     "upper_bound",
+    "draw_action",
+    "rollout_action",
     "particle_features",
     "context_features",
     "state_distance",

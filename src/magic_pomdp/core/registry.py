@@ -17,6 +17,7 @@ SHIPPED = {
     "light-dark": "magic_pomdp.tasks.light_dark:LightDark",
     "puck-push": "magic_pomdp.tasks.puck_push:PuckPush",
     "tiger": "magic_pomdp.tasks.tiger:Tiger",
+    "vdp-tag": "magic_pomdp.tasks.vdp_tag:VdpTag",
 }
 """The tasks that come with the package, by the name the command line knows them by."""
 

@@ -10,12 +10,13 @@ others only read. A random stream is passed wherever chance is needed (`randomne
 
 import dataclasses
 import inspect
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar, NamedTuple, dataclass_transform
 
 import numpy as np
 
 from magic_pomdp.core import compiling
 from magic_pomdp.core.macro_actions import MacroActions
+from magic_pomdp.core.randomness import integer
 
 RUNNING = 0
 """The episode goes on."""
@@ -26,6 +27,16 @@ FAILURE = 2
 
 OUTCOMES = ("unfinished", "success", "failure")
 """How an episode's record names the three outcomes above."""
+
+
+class PomcpowNumbers(NamedTuple):
+    """What suits POMCPOW to a task; `PomcpowSettings` explains each. The defaults do for a start."""
+
+    exploration: float = 50.0
+    action_widening: float = 20.0
+    action_exponent: float = 0.1
+    observation_widening: float = 5.0
+    observation_exponent: float = 0.1
 
 
 @dataclass_transform(frozen_default=True)
@@ -41,6 +52,14 @@ class Task:
     log_likelihood(self, context, state, action, observation) -> float      ln p(observation | state after the action)
     observation_key(self, observation) -> int                               equal keys share a branch of the search
     upper_bound(self, context, state) -> float                              discounted return no policy can exceed
+    ======================================================================  =========================================
+
+    Compiled as well, but with defaults that do for most tasks:
+
+    ======================================================================  =========================================
+    draw_action(self, actions, random, action)                              fill a random action; a row of `actions`
+    rollout_action(self, context, state, actions, random, action)           fill a guess at a good one; a random one
+    particle_features, context_features, state_distance                     see below
     ======================================================================  =========================================
 
     Written in ordinary Python, never compiled: `actions` (and, if wanted, `macro_actions`) and `draw`.
@@ -74,6 +93,8 @@ class Task:
     """Primitive steps that a search looks ahead at most."""
     macro_length: ClassVar[int] = 1
     """Length of the macro-actions when nobody says otherwise."""
+    pomcpow: ClassVar[PomcpowNumbers] = PomcpowNumbers()
+    """What suits POMCPOW to the task."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -104,6 +125,16 @@ class Task:
 
     def draw_context(self, random, context):
         """Fill the context of a new episode. A task with nothing to know leaves this out."""
+
+    def draw_action(self, actions, random, action):
+        """Fill a random primitive action for POMCPOW to try. Default: any row of `actions`, which are the task's own."""
+        row = integer(random, len(actions))
+        for i in range(len(action)):
+            action[i] = actions[row, i]
+
+    def rollout_action(self, context, state, actions, random, action):
+        """Fill the action that POMCPOW's rollouts take in a state, which they may look at. Default: a random one."""
+        self.draw_action(actions, random, action)
 
     def particle_features(self, context, state, features):
         """Fill what the networks see of one particle; shape (particle_features_size,). Default: the state."""

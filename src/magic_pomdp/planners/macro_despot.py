@@ -11,13 +11,14 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from magic_pomdp.core.belief import Belief, check_particles, check_vector
+from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import derive, seek, stream_key, uniform
 from magic_pomdp.core.task import RUNNING, Task
 from magic_pomdp.core.views import borrow
 from magic_pomdp.planners.default_policy import Choices, Rules, greedy_default, random_default, run_macro_action
 from magic_pomdp.planners.plan import BUDGET_USED, GAP_CLOSED, TREE_FULL, Budget, Plan
+from magic_pomdp.planners.search import check_macro_actions, check_situation, spend
 from magic_pomdp.planners.tree import (
     NO_BRANCH,
     NO_PARENT,
@@ -36,10 +37,6 @@ from magic_pomdp.planners.tree import (
 
 GAP_TOLERANCE = 1e-6
 """A root whose bounds are this close leaves nothing to search."""
-FIRST_SLICE = 20_000
-"""Primitive steps of a timed search's first slice, before its speed is known."""
-SLICE_SECONDS = 0.001
-"""How long a timed search runs before the clock is looked at again."""
 
 DefaultPolicy = Literal["greedy", "random"]
 
@@ -108,10 +105,8 @@ class MacroDespot:
         steps give the same plan on every machine. `keep_tree` copies the tree into the plan.
         """
         started = time.perf_counter()
-        particles = check_particles(self.task, belief.particles if isinstance(belief, Belief) else belief)
-        context = check_vector(context, self.task.context_size, "context")
+        particles, context = check_situation(self.task, belief, context)
         macro_actions = self.macro_actions if macro_actions is None else self._check(macro_actions)
-        budget = budget or self.budget
         lengths = macro_actions.lengths
         choices = Choices(macro_actions.actions, lengths, self.task.discount ** lengths.astype(np.float64))
         search = (self.task, context, choices, self._rules, self._tree)
@@ -121,35 +116,17 @@ class MacroDespot:
             raise ValueError(
                 f"The upper bound of {self.task.name} must be finite, but is {upper} on average for this belief."
             )
-        if budget.steps is not None:
-            finished = extend(*search, budget.steps)
-        else:
-            assert budget.seconds is not None
-            finished = self._extend_until(started + budget.seconds, search)
+        finished = spend(budget or self.budget, started, self._tree.counters, lambda step_limit: extend(*search, step_limit))
         return self._result(macro_actions, finished, started, keep_tree)
 
     def _check(self, macro_actions: MacroActions) -> MacroActions:
-        if macro_actions.actions.shape[2] != self.task.action_size:
-            raise ValueError(
-                f"An action of {self.task.name} has {self.task.action_size} numbers, but the macro-action set has "
-                f"{macro_actions.actions.shape[2]} an action."
-            )
+        check_macro_actions(self.task, macro_actions)
         if len(macro_actions) * self.scenarios > self.settings.tree_nodes:
             raise ValueError(
                 f"{len(macro_actions)} macro-actions and {self.scenarios} scenarios need room for at least "
                 f"{len(macro_actions) * self.scenarios} nodes: raise tree_nodes from {self.settings.tree_nodes}."
             )
         return macro_actions
-
-    def _extend_until(self, deadline: float, search: tuple) -> bool:
-        counters, slice_steps, now, finished = self._tree.counters[0], FIRST_SLICE, time.perf_counter(), False
-        while not finished and (counters.trials == 0 or now < deadline):
-            before, began = int(counters.steps), now
-            finished = extend(*search, before + slice_steps)
-            now = time.perf_counter()
-            steps_per_second = (int(counters.steps) - before) / max(now - began, 1e-9)
-            slice_steps = max(1, int(steps_per_second * min(SLICE_SECONDS, deadline - now)))
-        return finished
 
     def _result(self, macro_actions: MacroActions, finished: bool, started: float, keep_tree: bool) -> Plan:
         counters, root = self._tree.counters[0], self._tree.nodes[ROOT]

@@ -8,6 +8,7 @@ import numpy as np
 
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.task import Task
+from magic_pomdp.planners.pomcpow_tree import PomcpowSnapshot
 from magic_pomdp.planners.tree import TreeSnapshot
 
 GAP_CLOSED, BUDGET_USED, TREE_FULL = "gap closed", "budget used", "tree full"
@@ -41,17 +42,18 @@ class Plan:
     macro_action: np.ndarray
     """The chosen macro-action; shape (length, action_size)."""
     choice: int
-    """Its number in the macro-action set."""
+    """Its number in the macro-action set or, if there is none, among the actions that the search has tried."""
     value: float
-    """What it is expected to earn: the lower bound of the best policy found."""
-    lower: float
-    """Lower bound at the root."""
-    upper: float
-    """Upper bound at the root."""
+    """What it is expected to earn: the lower bound of the best policy found or, in POMCPOW, the mean of what it earned
+    in the search."""
+    lower: float | None
+    """Lower bound at the root; None from a planner that has no bounds."""
+    upper: float | None
+    """Upper bound at the root; None from a planner that has no bounds."""
     trials: int
-    """Trials from the root."""
+    """Trials, or simulations, from the root."""
     nodes: int
-    """Belief nodes that were expanded."""
+    """Belief nodes that were expanded; in POMCPOW, all of them."""
     depth: int
     """Deepest belief node that a trial visited, in primitive steps from the root."""
     steps: int
@@ -61,8 +63,9 @@ class Plan:
     stopped_by: str
     """"budget used", "gap closed" (nothing more to gain) or "tree full"."""
     values: np.ndarray | None = None
-    """What each macro-action of the set is expected to earn, shape (count,), if the planner was given a set."""
-    tree: TreeSnapshot | None = None
+    """What each macro-action of the set, or each action that the search has tried, is expected to earn; shape
+    (count,)."""
+    tree: TreeSnapshot | PomcpowSnapshot | None = None
     """The search tree, if it was asked for."""
 
     @property

@@ -26,11 +26,12 @@ SCENARIO_BYTES = 1 << 29
 """Most memory that the scenarios' states of one tree may take."""
 
 
-def _record(**fields: str) -> np.dtype:
+def record(**fields: str) -> np.dtype:
+    """An aligned record of these fields."""
     return np.dtype((np.record, np.dtype(list(fields.items()), align=True)))
 
 
-NODE = _record(
+NODE = record(
     lower="f8",  # the best policy found so far earns this
     upper="f8",  # no policy earns more than this
     default_value="f8",  # what the default policy earns from here
@@ -42,7 +43,7 @@ NODE = _record(
     parent="i4",  # the branch that led here, or NO_PARENT
 )
 
-BRANCH = _record(
+BRANCH = record(
     lower="f8",
     upper="f8",
     reward="f8",  # earned while the macro-action runs, over all scenarios of the node
@@ -50,7 +51,7 @@ BRANCH = _record(
     child_count="i4",
 )
 
-COUNTERS = _record(
+COUNTERS = record(
     nodes="i8",
     branches="i8",
     scenarios="i8",

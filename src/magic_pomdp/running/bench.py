@@ -28,9 +28,11 @@ from magic_pomdp.core.views import borrow
 from magic_pomdp.macros import decode_bezier
 from magic_pomdp.planners.macro_despot import MacroDespot
 from magic_pomdp.planners.plan import Budget
+from magic_pomdp.planners.pomcpow import Pomcpow
 from magic_pomdp.running.doctor import cpu_name
 from magic_pomdp.running.episode import draw_beginning
 from magic_pomdp.tasks.light_dark import LightDark, X
+from magic_pomdp.tasks.puck_push import PuckPush
 
 kernel = njit(cache=True, error_model="numpy")
 
@@ -75,6 +77,8 @@ def _measure_all(budget: Budget) -> Iterator[Measurement]:
     yield from _measure(_simulator(task), "/s", "steps in the bare simulator")
     yield from _measure(_planner(task, 6, budget), "/s", "steps in Macro-DESPOT, length 6", "nodes, length 6")
     yield from _measure(_planner(task, 1, budget), "/s", "steps in Macro-DESPOT, length 1", "nodes, length 1")
+    yield from _measure(_pomcpow(task, budget), "/s", "simulations in POMCPOW, Light-Dark")
+    yield from _measure(_pomcpow(PuckPush(), budget), "/s", "simulations in POMCPOW, Puck-Push")
     yield from _measure(_belief_update(task, lit=False), "ms", "belief update in the dark, 10,000 particles")
     yield from _measure(_belief_update(task, lit=True), "ms", "belief update in the light, 10,000 particles")
     yield from _measure(_decoding, "µs", "decoding 8 curves of length 8")
@@ -136,6 +140,18 @@ def _planner(task: Task, length: int, budget: Budget) -> Callable[[], tuple[floa
     def probe() -> tuple[float, ...]:
         plan = planner.plan(belief, context)
         return plan.steps / plan.seconds, plan.nodes / plan.seconds
+
+    return probe
+
+
+def _pomcpow(task: Task, budget: Budget) -> Callable[[], tuple[float, ...]]:
+    planner = Pomcpow(task, budget=budget)
+    context, _ = draw_beginning(task, new_stream(0))
+    belief = Belief.initial(task, context)
+
+    def probe() -> tuple[float, ...]:
+        plan = planner.plan(belief, context)
+        return (plan.trials / plan.seconds,)
 
     return probe
 

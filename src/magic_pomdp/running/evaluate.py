@@ -18,11 +18,37 @@ from magic_pomdp.core.registry import nearest
 from magic_pomdp.core.task import Task
 from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespot
 from magic_pomdp.planners.plan import Budget, Planner
+from magic_pomdp.planners.pomcpow import Pomcpow, PomcpowSettings
 from magic_pomdp.running.episode import EpisodeRecord, draw_beginning, run_episode
 from magic_pomdp.running.statistics import mean, percentile, standard_error
 from magic_pomdp.running.workers import JobFailed, available_cores, run_jobs
 
-PLANNERS = ("macro-despot", "despot")
+PLANNERS: dict[str, type[DespotSettings | PomcpowSettings]] = {
+    "macro-despot": DespotSettings,
+    "despot": DespotSettings,
+    "pomcpow": PomcpowSettings,
+}
+"""The planners by name, and what their settings are made of."""
+WITHOUT_MACRO_ACTIONS = {"despot": "DESPOT", "pomcpow": "POMCPOW"}
+"""The planners that choose among primitive actions, and how they are written."""
+
+
+def planner_settings(planner: str, **given: Any) -> DespotSettings | PomcpowSettings:
+    """The settings of a planner of a name; of those given, the ones that are None have their defaults."""
+    kind = PLANNERS[check_planner_name(planner)]
+    given = _without_none(given)
+    own = [item.name for item in dataclasses.fields(kind)]
+    for name in given:
+        if name not in own:
+            raise ValueError(f"The setting {name} does not belong to {planner}, which has {', '.join(own)}.")
+    return kind(**given)
+
+
+def check_planner_name(name: str) -> str:
+    """The name, or a ValueError if no planner is called so."""
+    if name not in PLANNERS:
+        raise ValueError(f"There is no planner {name!r}{nearest(name, PLANNERS)}; there are {', '.join(PLANNERS)}.")
+    return name
 
 
 @dataclass(frozen=True)
@@ -31,33 +57,38 @@ class PlannerChoice:
 
     name: str = "macro-despot"
     macro_length: int | None = None
-    """Length of the macro-actions (default: the task's own; DESPOT plans with primitive actions)."""
+    """Length of the macro-actions (default: the task's own; DESPOT and POMCPOW plan with primitive actions)."""
     budget: Budget = field(default_factory=lambda: Budget(seconds=0.1))
-    settings: DespotSettings = field(default_factory=DespotSettings)
+    settings: DespotSettings | PomcpowSettings | None = None
+    """Of the planner's own kind (default: its defaults)."""
 
     def __post_init__(self) -> None:
-        if self.name not in PLANNERS:
+        kind = PLANNERS[check_planner_name(self.name)]
+        if self.settings is not None and not isinstance(self.settings, kind):
             raise ValueError(
-                f"There is no planner {self.name!r}{nearest(self.name, PLANNERS)}; there are {', '.join(PLANNERS)}."
+                f"The settings of {self.name} must be {kind.__name__}, not {type(self.settings).__name__}."
             )
         if self.macro_length is not None and self.macro_length < 1:
             raise ValueError(f"The macro length must be at least 1, not {self.macro_length}.")
-        if self.name == "despot" and self.macro_length not in (None, 1):
+        if self.name in WITHOUT_MACRO_ACTIONS and self.macro_length not in (None, 1):
             raise ValueError(
-                f"DESPOT plans with primitive actions, so its macro length is 1, not {self.macro_length}: "
-                "use macro-despot for longer ones."
+                f"{WITHOUT_MACRO_ACTIONS[self.name]} plans with primitive actions, so its macro length is 1, not "
+                f"{self.macro_length}: use macro-despot for longer ones."
             )
 
-    def __call__(self, task: Task) -> MacroDespot:
+    def __call__(self, task: Task) -> MacroDespot | Pomcpow:
+        settings = self.settings or PLANNERS[self.name]()
+        if isinstance(settings, PomcpowSettings):
+            return Pomcpow(task, settings, self.budget)
         if self.name == "despot":
             macro_actions = MacroActions.repeat(task.actions(), 1)
         else:
             macro_actions = task.macro_actions(self.length(task))
-        return MacroDespot(task, macro_actions, self.settings, self.budget)
+        return MacroDespot(task, macro_actions, settings, self.budget)
 
     def length(self, task: Task) -> int:
         """Length of the macro-actions in a task."""
-        return 1 if self.name == "despot" else self.macro_length or task.macro_length
+        return 1 if self.name in WITHOUT_MACRO_ACTIONS else self.macro_length or task.macro_length
 
 
 @dataclass(frozen=True, repr=False)
@@ -212,7 +243,7 @@ class _EpisodeJob:
 
 def warm_up(task: Task, planner: Planner) -> None:
     """Compile the planner, or load it from disk, so that the time of the first plan is that of a search."""
-    if isinstance(planner, MacroDespot):
+    if isinstance(planner, (MacroDespot, Pomcpow)):
         context, state = draw_beginning(task, new_stream(0))
         belief = Belief(task, context, state[None])
         plan = planner.plan(belief, context, budget=Budget(steps=1))

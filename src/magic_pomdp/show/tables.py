@@ -24,7 +24,8 @@ def evaluation_table(evaluation: Evaluation) -> Table:
     """All that is known of one planner in one task."""
     found, budget = evaluation.to_json(), evaluation.budget
     allowed = "" if budget is None else f", {budget.steps:,} steps" if budget.steps else f", {budget.seconds:g} s"
-    title = f"{found['task']}: {found['planner']}, length {found['macro_length']}{allowed} a plan"
+    length = "" if evaluation.macro_length is None else f", length {evaluation.macro_length}"
+    title = f"{found['task']}: {found['planner']}{length}{allowed} a plan"
     table = Table(show_header=False, title=title if evaluation.complete else f"{title} (interrupted)")
     rows = {
         "episodes": "{episodes}, seed {seed}",

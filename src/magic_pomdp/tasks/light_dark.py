@@ -10,7 +10,7 @@ import numpy as np
 
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import normal, uniform
-from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, Task
+from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, PomcpowNumbers, Task
 from magic_pomdp.macros.straight import compass
 
 X, Y, STEPS, OUTCOME = range(4)
@@ -35,6 +35,10 @@ class LightDark(Task):
     scenarios = 20
     search_depth = 60
     macro_length = 6
+    pomcpow = PomcpowNumbers(50.0, 25.0, 0.05, 10.0, 0.1)
+
+    stop_share = 0.2
+    """Of the random actions."""
 
     max_steps: int = 60
     """Reaching this many steps without stopping is a failure."""
@@ -147,6 +151,13 @@ class LightDark(Task):
             return moving_for_ever + self.discount**moves * (self.goal_reward - moving_for_ever)
         at_the_end = moving_for_ever + self.discount**moves_left * (self.failure_reward - moving_for_ever)
         return max(self.failure_reward, at_the_end)  # too late: the failure can only be put off
+
+    def draw_action(self, actions, random, action):
+        if uniform(random) < self.stop_share:
+            action[0] = action[1] = 0.0
+        else:
+            heading = 2.0 * math.pi * uniform(random)
+            action[0], action[1] = math.cos(heading), math.sin(heading)
 
     def state_distance(self, state, other):
         return math.hypot(state[X] - other[X], state[Y] - other[Y])

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from magic_pomdp.core.randomness import normal, uniform
-from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, Task
+from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, PomcpowNumbers, Task
 from magic_pomdp.macros.straight import compass
 
 BOT_X, BOT_Y, PUCK_X, PUCK_Y, STEPS, OUTCOME = range(6)
@@ -34,6 +34,7 @@ class PuckPush(Task):
     scenarios = 30
     search_depth = 100
     macro_length = 2
+    pomcpow = PomcpowNumbers(100.0, 12.5, 0.1, 7.5, 0.075)
 
     max_steps: int = 100
     """Reaching this many steps is a failure."""
@@ -193,6 +194,10 @@ class PuckPush(Task):
         moves = max(1, math.ceil(self.goal_distance(context, state) / longest_push - 1e-9))
         moving_for_ever = self.step_reward / (1.0 - self.discount)
         return moving_for_ever + self.discount ** (moves - 1) * (self.goal_reward - moving_for_ever)
+
+    def draw_action(self, actions, random, action):
+        heading = 2.0 * math.pi * uniform(random)
+        action[0], action[1] = math.cos(heading), math.sin(heading)
 
     def state_distance(self, state, other):
         bot = math.hypot(state[BOT_X] - other[BOT_X], state[BOT_Y] - other[BOT_Y])

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from magic_pomdp.core.randomness import uniform
-from magic_pomdp.core.task import RUNNING, Task
+from magic_pomdp.core.task import RUNNING, PomcpowNumbers, Task
 
 LISTEN, OPEN_LEFT, OPEN_RIGHT = range(3)
 
@@ -24,6 +24,7 @@ class Tiger(Task):
     scenarios = 200
     particles = 1000
     search_depth = 40
+    pomcpow = PomcpowNumbers(exploration=100.0)
 
     discount: float = 0.95
     max_steps: int = 40

@@ -72,6 +72,21 @@ def upper_bounds(task, contexts, states, results):
 
 
 @compiled
+def draw_actions(task, choices, randoms, actions, results):
+    choices, randoms, actions = borrow(choices), borrow(randoms), borrow(actions)
+    for i in range(len(actions)):
+        task.draw_action(choices[i], randoms[i], actions[i])
+
+
+@compiled
+def rollout_actions(task, contexts, states, choices, randoms, actions, results):
+    contexts, states, choices = borrow(contexts), borrow(states), borrow(choices)
+    randoms, actions = borrow(randoms), borrow(actions)
+    for i in range(len(actions)):
+        task.rollout_action(contexts[i], states[i], choices[i], randoms[i], actions[i])
+
+
+@compiled
 def particle_features(task, contexts, states, features, results):
     contexts, states, features = borrow(contexts), borrow(states), borrow(features)
     for i in range(len(states)):
@@ -99,6 +114,8 @@ KERNELS = {
     "log_likelihood": log_likelihoods,
     "observation_key": observation_keys,
     "upper_bound": upper_bounds,
+    "draw_action": draw_actions,
+    "rollout_action": rollout_actions,
     "particle_features": particle_features,
     "context_features": context_features,
     "state_distance": state_distances,

@@ -34,6 +34,10 @@ FUNCTIONS = {
     "log_likelihood": Function(("context", "state", "action", "observation")),
     "observation_key": Function(("observation",)),
     "upper_bound": Function(("context", "state")),
+    "draw_action": Function(("actions", "random", "action"), fills=("action",), changes=("random",)),
+    "rollout_action": Function(
+        ("context", "state", "actions", "random", "action"), fills=("action",), changes=("random",)
+    ),
     "particle_features": Function(("context", "state", "features"), fills=("features",)),
     "context_features": Function(("context", "features"), fills=("features",)),
     "state_distance": Function(("state", "other")),

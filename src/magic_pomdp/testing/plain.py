@@ -41,6 +41,7 @@ class Record(NamedTuple):
             "context": self.contexts,
             "state": self.moved if name == "log_likelihood" else self.states,
             "action": self.actions,
+            "actions": np.broadcast_to(choices := primitive_actions(task), (count, *choices.shape)),
             "random": self.streams,
             "observation": self.observations,
             "other": self.moved,

@@ -75,6 +75,8 @@ def _check_plan(planner: Planner, plan: Plan) -> Iterator[Finding]:
         yield from _check_choice(planner.macro_actions, plan)
     if not np.isfinite(plan.value):
         yield Finding("plan", f"the value is {plan.value}", "a finite number", "Look for an empty sum or mean")
+    if plan.lower is None or plan.upper is None:
+        return  # it knows no bounds
     if not plan.lower <= plan.upper + ROUNDING * max(1.0, abs(plan.upper)):
         seen = f"the lower bound {plan.lower} is above the upper bound {plan.upper}"
         advice = "Look at the backup, and check the task's upper_bound with check_task"

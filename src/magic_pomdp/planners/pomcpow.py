@@ -1,0 +1,303 @@
+"""POMCPOW (Sunberg & Kochenderfer 2018): Monte Carlo tree search for continuous states, actions and observations.
+
+A simulation draws a state from the belief and walks down the tree. At each node it tries a new action or takes the most
+promising one (`widen_actions`), lets a new observation in or takes one that was seen before (`widen_observations`), adds
+the state it has come to, weighted by how well it explains the observation, to those gathered there, and goes on with one
+of them. From a new node a rollout estimates what is to come; means are then carried back up (`backup`).
+
+One thing the paper leaves open: that an episode has ended is seen, so a state in which it has does not join a collection.
+"""
+
+import dataclasses
+import math
+import time
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from magic_pomdp.core.belief import Belief
+from magic_pomdp.core.macro_actions import MacroActions
+from magic_pomdp.core.randomness import integer, seek, stream_key, uniform
+from magic_pomdp.core.task import RUNNING, Task
+from magic_pomdp.core.views import borrow
+from magic_pomdp.planners.plan import BUDGET_USED, TREE_FULL, Budget, Plan
+from magic_pomdp.planners.pomcpow_tree import (
+    NO_ROOM,
+    ROOT,
+    add_branch,
+    add_child,
+    add_state,
+    clear,
+    find_state,
+    new_tree,
+    same_row,
+    snapshot,
+)
+from magic_pomdp.planners.search import check_macro_actions, check_situation, spend
+from magic_pomdp.planners.tree import compiled, copy_row, kernel
+
+UNKNOWN = -1
+
+
+@dataclass(frozen=True)
+class PomcpowSettings:
+    """Parameters of POMCPOW. What is None is the task's own number."""
+
+    exploration: float | None = None
+    """c of the upper confidence bounds: about the difference between a good and a bad return."""
+    action_widening: float | None = None
+    """k_a: a node that was visited N times has tried up to k_a N^α_a actions."""
+    action_exponent: float | None = None
+    """α_a, from 0 to 1."""
+    observation_widening: float | None = None
+    """k_o: an action that was taken N times has been followed by up to k_o N^α_o observations."""
+    observation_exponent: float | None = None
+    """α_o, from 0 to 1."""
+    search_depth: int | None = None
+    """How many primitive steps to look ahead, rollouts included."""
+    tree_nodes: int = 1_000_000
+    """Room for belief nodes; a search that fills it ends early and says so."""
+
+    def __post_init__(self) -> None:
+        for name in ("search_depth", "tree_nodes"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"The setting {name} must be at least 1, not {value}.")
+        for name in ("exploration", "action_widening", "observation_widening"):
+            value = getattr(self, name)
+            if value is not None and not 0.0 <= value < math.inf:
+                raise ValueError(f"The setting {name} must be finite and not negative, but is {value}.")
+        for name in ("action_exponent", "observation_exponent"):
+            value = getattr(self, name)
+            if value is not None and not 0.0 <= value <= 1.0:
+                raise ValueError(f"The setting {name} must lie in [0, 1], not at {value}.")
+
+    def complete(self, task: Task) -> "PomcpowSettings":
+        """These settings, with the task's own numbers where they leave it to the task."""
+        own = {**task.pomcpow._asdict(), "search_depth": task.search_depth}
+        return dataclasses.replace(self, **{name: own[name] for name in own if getattr(self, name) is None})
+
+
+class Rules(NamedTuple):
+    """What a search is told; see PomcpowSettings."""
+
+    horizon: int
+    exploration: float
+    action_widening: float
+    action_exponent: float
+    observation_widening: float
+    observation_exponent: float
+
+
+class Pomcpow:
+    """An anytime online planner that draws its actions from the task's `draw_action`. Its memory is allocated once: use
+    one planner for many plans, but not for two at a time."""
+
+    def __init__(self, task: Task, settings: PomcpowSettings | None = None, budget: Budget | None = None) -> None:
+        """Plan for a task with a budget (0.1 s)."""
+        self.task = task
+        self.settings = (settings or PomcpowSettings()).complete(task)
+        self.budget = budget or Budget(seconds=0.1)
+        primitive = check_macro_actions(task, MacroActions.repeat(task.actions(), 1))
+        self._actions = np.ascontiguousarray(primitive.actions[:, 0])
+        self._rules = self._make_rules()
+        self._tree = new_tree(task, int(self.settings.tree_nodes), self._rules.horizon)
+
+    def plan(
+        self,
+        belief: Belief | np.ndarray,
+        context: np.ndarray,
+        *,
+        budget: Budget | None = None,
+        seed: int | np.uint64 = 0,
+        keep_tree: bool = False,
+    ) -> Plan:
+        """Choose an action for a belief (or its particles, shape (n, state_size)) in a context.
+
+        `budget` replaces the planner's own for this plan; the same seed and a budget in primitive steps give the same
+        plan on every machine. `keep_tree` copies the tree into the plan.
+        """
+        started = time.perf_counter()
+        particles, context = check_situation(self.task, belief, context)
+        search = (self.task, context, self._actions, self._rules, self._tree, particles)
+        clear(self._tree)
+        seek(self._tree.random, stream_key(seed), 0)
+        spend(budget or self.budget, started, self._tree.counters, lambda step_limit: extend(*search, step_limit))
+        return self._result(started, keep_tree)
+
+    def _make_rules(self) -> Rules:
+        """The settings as kernels take them: always of the same kinds, so that they are compiled once."""
+        numbers = {name: float(getattr(self.settings, name)) for name in Rules._fields if name != "horizon"}
+        assert self.settings.search_depth is not None
+        return Rules(horizon=int(self.settings.search_depth), **numbers)
+
+    def _result(self, started: float, keep_tree: bool) -> Plan:
+        tree, counters, root = self._tree, self._tree.counters[0], self._tree.nodes[ROOT]
+        values = tree.branches["value"][root.first_branch : root.first_branch + root.branch_count].copy()
+        choice = int(values.argmax())
+        return Plan(
+            macro_action=tree.actions[root.first_branch + choice][None].copy(),
+            choice=choice,
+            value=float(values[choice]),
+            lower=None,
+            upper=None,
+            trials=int(counters.trials),
+            nodes=int(counters.nodes),
+            depth=int(counters.depth),
+            steps=int(counters.steps),
+            seconds=time.perf_counter() - started,
+            stopped_by=TREE_FULL if counters.full else BUDGET_USED,
+            values=values,
+            tree=snapshot(tree) if keep_tree else None,
+        )
+
+
+# ------------------------------------------------------------------------------------------------------ the algorithm
+
+
+@kernel
+def extend(task, context, actions, rules, tree, particles, step_limit):
+    """Run simulations until so many primitive steps are simulated. True if it ended because the tree is full."""
+    context, actions, tree, particles = borrow(context), borrow(actions), borrow(tree), borrow(particles)
+    counters = tree.counters[0]
+    while counters.trials == 0 or counters.steps < step_limit:
+        copy_row(particles, integer(tree.random, len(particles)), tree.state, 0)
+        simulate(task, context, actions, rules, tree)
+        counters.trials += 1
+        if counters.full:
+            return True
+    return False
+
+
+@compiled
+def simulate(task, context, actions, rules, tree):
+    """One simulation from the root, beginning with the state in `tree.state`."""
+    state, observation = tree.state[0], tree.observation[0]
+    index, length, rest = ROOT, 0, 0.0
+    while length < rules.horizon:
+        node = tree.nodes[index]
+        taken = widen_actions(task, actions, rules, tree, node)
+        if taken == NO_ROOM:
+            break
+        branch, action = tree.branches[taken], tree.actions[taken]
+        reward, outcome = task.step(context, state, action, tree.random, observation)
+        tree.path_nodes[length] = index
+        tree.path_branches[length] = taken
+        tree.path_rewards[length] = reward
+        length += 1
+        if outcome != RUNNING:
+            break
+        index = widen_observations(rules, tree, branch)
+        if index == NO_ROOM:
+            break
+        child = tree.nodes[index]
+        is_new = child.state_count == 0
+        add_state(tree, child, reward, task.log_likelihood(context, state, action, tree.observations[index]))
+        if is_new:
+            rest = rollout(task, context, actions, tree, rules.horizon - length)
+            break
+        row = find_state(tree, child, uniform(tree.random))
+        copy_row(tree.states, row, tree.state, 0)
+        tree.path_rewards[length - 1] = tree.rewards[row]
+    tree.counters[0].steps += length
+    tree.counters[0].depth = max(tree.counters[0].depth, length)
+    backup(task, tree, length, rest)
+
+
+@compiled
+def widen_actions(task, actions, rules, tree, node):
+    """The branch to take: of a new action if the node was visited often enough, else the most promising one."""
+    if node.visits >= node.next_action_at:
+        task.draw_action(actions, tree.random, tree.action[0])
+        known = False
+        for index in range(node.first_branch, node.first_branch + node.branch_count):
+            known = known or same_row(tree.actions, index, tree.action, 0)
+        if not known:
+            node.next_action_at = visits_needed(node.branch_count + 1, rules.action_widening, rules.action_exponent)
+            return add_branch(tree, node)
+    return most_promising_branch(rules, tree, node)
+
+
+@compiled
+def most_promising_branch(rules, tree, node):
+    """The branch with the largest upper confidence bound; the first of equals."""
+    exploration = rules.exploration * math.sqrt(math.log(node.visits))
+    best, best_bound = node.first_branch, -math.inf
+    for index in range(node.first_branch, node.first_branch + node.branch_count):
+        branch = tree.branches[index]
+        bound = branch.value + exploration * branch.spread
+        if bound > best_bound:
+            best, best_bound = index, bound
+    return best
+
+
+@compiled
+def visits_needed(count, widening, exponent):
+    """The number N of visits from which on count ≤ widening · N^exponent."""
+    if count <= widening:
+        return 0.0
+    if widening == 0.0 or exponent == 0.0:
+        return math.inf
+    return (count / widening) ** (1.0 / exponent)
+
+
+@compiled
+def widen_observations(rules, tree, branch):
+    """The node that a simulation comes to: that of the present observation if the action was taken often enough for
+    another one, else that of an observation seen before, drawn by how often it was generated."""
+    if branch.visits >= branch.next_child_at:
+        index = find_child(tree, branch)
+        if index == UNKNOWN:
+            index = add_child(tree, branch)
+            if index == NO_ROOM:
+                return NO_ROOM
+            count = branch.child_count + 1
+            branch.next_child_at = visits_needed(count, rules.observation_widening, rules.observation_exponent)
+        tree.children[index].generated += 1
+        branch.generated += 1
+        return tree.children[index].node
+    remaining, index = integer(tree.random, branch.generated), branch.first_child
+    while remaining >= tree.children[index].generated:
+        remaining -= tree.children[index].generated
+        index += 1
+    return tree.children[index].node
+
+
+@compiled
+def find_child(tree, branch):
+    """The child of a branch that holds just the present observation, or UNKNOWN."""
+    for index in range(branch.first_child, branch.first_child + branch.child_count):
+        if same_row(tree.observations, tree.children[index].node, tree.observation, 0):
+            return index
+    return UNKNOWN
+
+
+@compiled
+def rollout(task, context, actions, tree, steps):
+    """What the task's rollout actions earn from the present state in so many steps, discounted to now."""
+    state, action, observation = tree.state[0], tree.action[0], tree.observation[0]
+    total, fade, taken = 0.0, 1.0, 0
+    while taken < steps:
+        task.rollout_action(context, state, actions, tree.random, action)
+        reward, outcome = task.step(context, state, action, tree.random, observation)
+        total += fade * reward
+        fade *= task.discount
+        taken += 1
+        if outcome != RUNNING:
+            break
+    tree.counters[0].steps += taken
+    return total
+
+
+@compiled
+def backup(task, tree, length, rest):
+    """Carry what a simulation earned, with the rest that it expects at its end, from there to the root."""
+    total = rest
+    for position in range(length - 1, -1, -1):
+        node, branch = tree.nodes[tree.path_nodes[position]], tree.branches[tree.path_branches[position]]
+        total = tree.path_rewards[position] + task.discount * total
+        node.visits += 1
+        branch.visits += 1
+        branch.value += (total - branch.value) / branch.visits
+        branch.spread = 1.0 / math.sqrt(branch.visits)

@@ -1,0 +1,54 @@
+"""What searches have in common: they refuse the same bad input, and spend a budget in the same way."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from magic_pomdp.core.belief import Belief, check_particles, check_vector
+from magic_pomdp.core.macro_actions import MacroActions
+from magic_pomdp.core.task import Task
+from magic_pomdp.planners.plan import Budget
+
+FIRST_SLICE = 20_000
+"""Primitive steps of a timed search's first slice, before its speed is known."""
+SLICE_SECONDS = 0.001
+"""How long a timed search runs before the clock is looked at again."""
+
+
+def check_situation(
+    task: Task, belief: Belief | np.ndarray, context: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The particles of a belief and the context as kernels take them, or a ValueError that says what is wrong."""
+    particles = check_particles(task, belief.particles if isinstance(belief, Belief) else belief)
+    return particles, check_vector(context, task.context_size, "context")
+
+
+def check_macro_actions(task: Task, macro_actions: MacroActions) -> MacroActions:
+    """The macro-actions, or a ValueError if they are not of the task's kind."""
+    if macro_actions.actions.shape[2] != task.action_size:
+        raise ValueError(
+            f"An action of {task.name} has {task.action_size} numbers, but the macro-action set has "
+            f"{macro_actions.actions.shape[2]} an action."
+        )
+    return macro_actions
+
+
+def spend(budget: Budget, started: float, counters: np.ndarray, extend: Callable[[int], bool]) -> bool:
+    """Extend a search until its budget is spent; whether it finished before.
+
+    `extend` runs it until so many primitive steps are simulated in all, and tells whether it is finished; `counters`,
+    shape (1,), count its `trials`, of which there is always one, and its `steps`.
+    """
+    if budget.seconds is None:
+        assert budget.steps is not None
+        return extend(budget.steps)
+    count, deadline, slice_steps, finished = counters[0], started + budget.seconds, FIRST_SLICE, False
+    now = time.perf_counter()
+    while not finished and (count.trials == 0 or now < deadline):
+        before, began = int(count.steps), now
+        finished = extend(before + slice_steps)
+        now = time.perf_counter()
+        steps_per_second = (int(count.steps) - before) / max(now - began, 1e-9)
+        slice_steps = max(1, int(steps_per_second * min(SLICE_SECONDS, deadline - now)))
+    return finished
