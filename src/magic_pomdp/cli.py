@@ -370,8 +370,14 @@ def _budget(seconds: float | None, steps: int | None) -> "Budget":
 
 def _default_path(task: str, choice: "PlannerChoice", length: int, settings: EvaluateSettings) -> Path:
     """A file named after everything that was asked for, so that no other result is overwritten."""
-    budget = f"{choice.budget.steps}steps" if choice.budget.seconds is None else f"{choice.budget.seconds:g}s"
-    parts = [task, choice.name, f"L{length}", budget, f"seed{settings.seed}", f"{settings.episodes}episodes"]
+    parts = [
+        task,
+        choice.name,
+        f"L{length}",
+        f"{choice.budget}",
+        f"seed{settings.seed}",
+        f"{settings.episodes}episodes",
+    ]
     for name, short in SHORT_NAMES.items():
         value = getattr(settings, name)
         parts += [] if value is None else [f"{short}{value}" if isinstance(value, str) else f"{short}{value:g}"]

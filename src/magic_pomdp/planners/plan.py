@@ -34,6 +34,9 @@ class Budget:
         object.__setattr__(self, "seconds", None if self.seconds is None else float(self.seconds))
         object.__setattr__(self, "steps", None if self.steps is None else int(self.steps))
 
+    def __str__(self) -> str:
+        return f"{self.steps}steps" if self.seconds is None else f"{self.seconds:g}s"
+
 
 @dataclass(frozen=True)
 class Plan:

@@ -207,7 +207,7 @@ def evaluate(
     workers = available_cores() if workers is None else workers
     if workers > 0 and type(task).__module__ == "__main__" and not _is_file("__main__"):
         raise ValueError(f"Worker processes cannot find {type(task).__name__}: put it into a file, or use workers=0.")
-    evaluation = _before_any_episode(task, make_planner, seed)  # bad settings are found here, before a worker starts
+    evaluation = describe(task, make_planner, seed)  # bad settings are found here, before a worker starts
     records: dict[int, EpisodeRecord] = {}
 
     def so_far() -> Evaluation:
@@ -251,7 +251,8 @@ def warm_up(task: Task, planner: Planner) -> None:
         belief.error(state)
 
 
-def _before_any_episode(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> Evaluation:
+def describe(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> Evaluation:
+    """An evaluation before its first episode: what is to be evaluated."""
     planner = make_planner(task)
     macro_actions: MacroActions | None = getattr(planner, "macro_actions", None)
     return Evaluation(

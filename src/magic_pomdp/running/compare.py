@@ -1,0 +1,105 @@
+"""Every planner on one task, on the same episodes, with several budgets."""
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from magic_pomdp import __version__
+from magic_pomdp.core.task import Task
+from magic_pomdp.planners.plan import Budget
+from magic_pomdp.running.episode import EpisodeRecord
+from magic_pomdp.running.evaluate import PlannerChoice, describe, evaluate
+from magic_pomdp.running.saving import save_json
+
+BUDGETS = tuple(Budget(seconds=seconds) for seconds in (0.001, 0.005, 0.025, 0.1, 1.0))
+"""From one decision in a millisecond to one in a second."""
+
+PUBLISHED: dict[str, dict[str, tuple[float, float]]] = {
+    "light-dark": {"macro-despot": (-30.9, 1.0), "despot": (-96.1, 1.0), "pomcpow": (-90.7, 0.5)},
+    "puck-push": {"macro-despot": (34.0, 2.0), "despot": (53.0, 2.0), "pomcpow": (-94.1, 1.0)},
+}
+"""Mean returns in the paper (Lee, Cai, Hsu 2021) and their standard errors, by task and planner; 0.1 s a plan."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What planners reach on one task. `cells` are evaluations in JSON, planner by planner, budget by budget."""
+
+    task: str
+    cells: tuple[dict[str, Any], ...]
+
+    def at(self, budget: Budget) -> list[dict[str, Any]]:
+        """The evaluations with a budget."""
+        return [cell for cell in self.cells if Budget(**cell["budget"]) == budget]
+
+    def by_planner(self) -> dict[str, list[dict[str, Any]]]:
+        """The evaluations of each planner, the smallest budget first."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for cell in sorted(self.cells, key=lambda cell: next(iter(cell["budget"].values()))):
+            found.setdefault(cell["planner"], []).append(cell)
+        return {planner: found[planner] for planner in dict.fromkeys(cell["planner"] for cell in self.cells)}
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it but the single episodes, which have their own files."""
+        rows = [{name: value for name, value in cell.items() if name != "records"} for cell in self.cells]
+        return {
+            "task": self.task,
+            "published": {
+                planner: {"return_mean": mean, "return_stderr": error}
+                for planner, (mean, error) in PUBLISHED.get(self.task, {}).items()
+            },
+            "evaluations": rows,
+            "version": __version__,
+        }
+
+
+def compare(
+    task: Task,
+    folder: Path,
+    planners: Sequence[PlannerChoice],
+    budgets: Sequence[Budget] = BUDGETS,
+    episodes: int = 100,
+    seed: int = 0,
+    workers: int | None = None,
+    on_cell: Callable[[PlannerChoice, bool], None] | None = None,
+    on_progress: Callable[[EpisodeRecord], None] | None = None,
+) -> Comparison:
+    """Evaluate each planner with each budget, on the same episodes.
+
+    Each evaluation is saved in the folder as soon as it is finished, and not run again if it is there already: a
+    comparison that was interrupted goes on where it stopped. `on_cell` is called with each planner before its
+    evaluation, and with whether that was found in the folder.
+    """
+    if not planners or not budgets:
+        raise ValueError("A comparison needs at least one planner and one budget.")
+    cells = []
+    for choice in (dataclasses.replace(planner, budget=budget) for planner in planners for budget in budgets):
+        path = folder / f"{choice.name}_{choice.budget}.json"
+        asked = {**describe(task, choice, seed).to_json(), "episodes": episodes, "complete": True}
+        cell = _stored(path, asked)
+        if on_cell is not None:
+            on_cell(choice, cell is not None)
+        if cell is None:
+            cell = evaluate(task, choice, episodes, seed, workers, on_progress).to_json()
+            save_json(path, cell)
+        cells.append(cell)
+    comparison = Comparison(task.name or type(task).__name__, tuple(cells))
+    save_json(folder / "comparison.json", comparison.to_json())
+    return comparison
+
+
+ASKED = ("task", "planner", "macro_length", "budget", "episodes", "seed", "complete", "settings", "task_parameters")
+"""What makes two evaluations the same one; and the version, since planners improve."""
+
+
+def _stored(path: Path, asked: dict[str, Any]) -> dict[str, Any] | None:
+    """The evaluation that a file holds, if it is the one that is asked for."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        same = all(found[name] == json.loads(json.dumps(asked[name])) for name in (*ASKED, "version"))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if same else None

@@ -1,0 +1,54 @@
+import json
+
+import pytest
+
+from magic_pomdp import Budget, PlannerChoice, make_task
+from magic_pomdp.running.compare import BUDGETS, compare
+from magic_pomdp.show.anytime import draw_anytime
+
+SMALL = (Budget(steps=2_000), Budget(steps=200))
+PLANNERS = tuple(PlannerChoice(name) for name in ("macro-despot", "despot", "pomcpow"))
+
+
+def run(folder, **changes):
+    cells = []
+    asked = {"planners": PLANNERS, "budgets": SMALL, "episodes": 3, "workers": 0} | changes
+    found = compare(
+        make_task("tiger"), folder, on_cell=lambda choice, stored: cells.append((choice.name, stored)), **asked
+    )
+    return found, cells
+
+
+def test_every_planner_meets_every_budget_on_the_same_episodes(tmp_path):
+    comparison, cells = run(tmp_path)
+    assert cells == [(planner.name, False) for planner in PLANNERS for _ in SMALL]
+    assert len(comparison.at(SMALL[0])) == 3
+    assert [cell["budget"]["steps"] for cell in comparison.by_planner()["pomcpow"]] == [200, 2_000]
+    saved = json.loads((tmp_path / "comparison.json").read_text())
+    assert [row["planner"] for row in saved["evaluations"][::2]] == ["macro-despot", "despot", "pomcpow"]
+    assert all("records" not in row for row in saved["evaluations"])
+    draw_anytime(comparison, tmp_path / "anytime.png")
+    assert (tmp_path / "anytime.png").stat().st_size > 10_000
+
+
+def test_what_is_stored_is_not_run_again_unless_it_is_another_question(tmp_path):
+    first, _ = run(tmp_path)
+    again, cells = run(tmp_path)
+    assert all(stored for _, stored in cells)
+    assert again == first
+    (tmp_path / f"despot_{SMALL[0]}.json").write_text("{")
+    repaired, cells = run(tmp_path)
+    assert [stored for _, stored in cells] == [True, True, False, True, True, True]
+    assert repaired.cells[2]["return_mean"] == first.cells[2]["return_mean"]
+    assert not any(stored for _, stored in run(tmp_path, seed=1)[1])
+
+
+def test_budgets_reach_from_a_millisecond_to_a_second():
+    assert len(BUDGETS) == 5
+    assert (BUDGETS[0].seconds, BUDGETS[-1].seconds) == (0.001, 1.0)
+    assert Budget(seconds=0.1) in BUDGETS  # the paper's
+
+
+def test_an_empty_comparison_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="at least one planner"):
+        run(tmp_path, planners=())

@@ -1,0 +1,59 @@
+import pytest
+
+from magic_pomdp import Budget, PlannerChoice, make_task
+from magic_pomdp.running.tune import tune
+
+optuna = pytest.importorskip("optuna")
+
+CHOICE = PlannerChoice("pomcpow", budget=Budget(steps=500))
+
+
+def run(storage, trials, choice=CHOICE, **changes):
+    numbers = []
+    asked = {"episodes": 3, "workers": 0} | changes
+    return tune(make_task("tiger"), choice, storage, trials, on_trial=lambda n, _: numbers.append(n), **asked), numbers
+
+
+def test_a_search_goes_on_where_it_stopped(tmp_path):
+    storage = tmp_path / "tiger.log"
+    first, numbers = run(storage, 2)
+    assert numbers == [0, 1]
+    more, numbers = run(storage, 4)
+    assert numbers == [2, 3]
+    assert len(more.trials) == 4
+    assert all(trial in more.trials for trial in first.trials)
+    returns = [trial["return_mean"] for trial in more.trials]
+    assert returns == sorted(returns, reverse=True)
+    assert more.options().startswith("--exploration ")
+    assert run(storage, 4)[1] == []
+
+
+def test_the_first_trial_has_the_tasks_own_settings(tmp_path):
+    found, _ = run(tmp_path / "tiger.log", 1)
+    own = make_task("tiger").pomcpow
+    assert found.best["exploration"] == own.exploration
+    assert found.best["observation_widening"] == own.observation_widening
+
+
+def test_despot_is_tuned_too(tmp_path):
+    found, _ = run(tmp_path / "tiger.log", 2, PlannerChoice("despot", budget=Budget(steps=500)))
+    assert isinstance(found.best["scenarios"], int)
+
+
+def test_another_question_in_the_same_file_is_refused(tmp_path):
+    run(tmp_path / "tiger.log", 1)
+    with pytest.raises(ValueError, match="holds a search with episodes 3"):
+        run(tmp_path / "tiger.log", 1, episodes=4)
+
+
+def test_a_file_that_holds_something_else_is_refused_and_kept(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("Buy milk.\n")
+    with pytest.raises(ValueError, match=r"notes\.txt does not hold"):
+        run(path, 1)
+    assert path.read_text() == "Buy milk.\n"
+
+
+def test_a_number_of_trials_below_one_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="at least 1"):
+        run(tmp_path / "tiger.log", 0)
