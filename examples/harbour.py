@@ -71,9 +71,6 @@ class Harbour(mp.Task):
         error = self.turn(observation[0] - self.bearing(state))
         return -0.5 * (error / self.bearing_noise) ** 2  # a factor common to all states may be left out
 
-    def observation_key(self, observation):
-        return math.floor(observation[0] / (2.0 * self.bearing_noise))
-
     def upper_bound(self, context, state):
         """Straight to the harbour's edge, with swell and current always from behind, and nothing to pay."""
         if state[OUTCOME] != RUNNING:

@@ -90,9 +90,6 @@ class RockSample(mp.Task):
         is_right = (observation[0] == GOOD) == (state[FIRST_ROCK + rock] == 1.0)
         return math.log(reliability if is_right else 1.0 - reliability + 1e-12)
 
-    def observation_key(self, observation):
-        return int(observation[0])
-
     def upper_bound(self, context, state):
         """As if it sampled each good rock as soon as it could get there, and left at once as well."""
         if state[OUTCOME] != RUNNING:

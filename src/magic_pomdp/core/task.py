@@ -10,6 +10,7 @@ others only read. A random stream is passed wherever chance is needed (`randomne
 
 import dataclasses
 import inspect
+import math
 from typing import Any, ClassVar, NamedTuple, dataclass_transform
 
 import numpy as np
@@ -24,6 +25,9 @@ SUCCESS = 1
 """The episode has ended well."""
 FAILURE = 2
 """The episode has ended badly."""
+
+KEYS = 2**31 - 1
+"""The default key is below this."""
 
 OUTCOMES = ("unfinished", "success", "failure")
 """How an episode's record names the three outcomes above."""
@@ -50,7 +54,6 @@ class Task:
     draw_state(self, context, random, state)                                fill a state from the initial belief
     step(self, context, state, action, random, observation) -> r, outcome   move `state` in place, fill `observation`
     log_likelihood(self, context, state, action, observation) -> float      ln p(observation | state after the action)
-    observation_key(self, observation) -> int                               equal keys share a branch of the search
     upper_bound(self, context, state) -> float                              discounted return no policy can exceed
     ======================================================================  =========================================
 
@@ -135,6 +138,14 @@ class Task:
     def rollout_action(self, context, state, actions, random, action):
         """Fill the action that POMCPOW's rollouts take in a state, which they may look at. Default: a random one."""
         self.draw_action(actions, random, action)
+
+    def observation_key(self, observation):
+        """A whole number; observations with equal keys share a branch of the search. Default: the cell of a grid that
+        the planner lays by the observations' noise (`grouping.py`), here of width 1."""
+        key = 0
+        for i in range(len(observation)):
+            key = (1_000_003 * key + math.floor(observation[i])) % KEYS
+        return key
 
     def particle_features(self, context, state, features):
         """Fill what the networks see of one particle; shape (particle_features_size,). Default: the state."""

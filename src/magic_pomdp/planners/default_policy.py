@@ -38,11 +38,13 @@ def run_macro_action(task, context, choices, macro, state, key, depth, tree):
 
     The noise of a scenario at a time is the same whatever is done, so macro-actions are compared under equal luck.
     """
-    random, observation = tree.random, tree.observation
+    random, observation, cells = tree.random, tree.observation, tree.cells
     total, fade, history, outcome, steps = 0.0, 1.0, HISTORY_START, RUNNING, 0
     for i in range(choices.lengths[macro]):
         seek(random, key, depth + i)
         reward, outcome = task.step(context, state, choices.actions[macro, i], random, observation)
+        for j in range(len(cells)):
+            observation[j] /= cells[j]
         key_seen = np.int64(task.observation_key(observation)).view(np.uint64)
         history = (history ^ key_seen) * HISTORY_PRIME
         total += fade * reward

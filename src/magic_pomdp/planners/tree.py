@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from magic_pomdp.core.grouping import observation_cells
 from magic_pomdp.core.task import Task
 
 kernel = njit(cache=True, error_model="numpy")
@@ -81,6 +82,7 @@ class Tree(NamedTuple):
     rollout_scenarios: np.ndarray  # int32 (K,) scratch: which scenarios they belong to
     candidate: np.ndarray  # (1, S) scratch: a state on which the default policy tries a macro-action
     observation: np.ndarray  # (O,) scratch
+    cells: np.ndarray  # (O,) how wide observations are grouped; (0,) if the task has a key of its own
     random: np.ndarray  # uint64 (1,) scratch: the stream being read
 
 
@@ -104,6 +106,7 @@ def new_tree(task: Task, scenario_count: int, node_capacity: int, depth: int) ->
         rollout_scenarios=np.empty(scenario_count, np.int32),
         candidate=np.empty((1, size)),
         observation=np.empty(task.observation_size),
+        cells=observation_cells(task),
         random=np.empty(1, np.uint64),
     )
 
