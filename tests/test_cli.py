@@ -57,6 +57,19 @@ def test_settings_reach_the_planner(run, tmp_path):
     assert report["task_parameters"]["accuracy"] == 0.9
 
 
+def test_settings_reach_pomcpow(run, tmp_path):
+    options = ("--exploration", 40, "--action-widening", 3, "--observation-exponent", 0.2, "--search-depth", 4)
+    small = ("--steps", 200, "--set", "max_steps=3", "--workers", 0)
+    code, out, _ = run("evaluate", "tiger", "--planner", "pomcpow", "--episodes", 1, *options, *small)
+    assert code == 0
+    assert "pomcpow, 200 steps a plan" in out
+    name = "tiger_pomcpow_L1_200steps_seed0_1episodes_D4_c40_ka3_alpha-o0.2_max_steps=3.json"
+    report = json.loads((tmp_path / "results" / name).read_text())
+    assert (report["planner"], report["macro_length"]) == ("pomcpow", None)
+    expected = {"exploration": 40.0, "action_widening": 3.0, "action_exponent": 0.1, "observation_exponent": 0.2}
+    assert report["settings"].items() >= {**expected, "search_depth": 4}.items()
+
+
 BAD_INPUTS = {
     "tigr": "There is no task 'tigr' (did you mean 'tiger'?)",
     "tiger --planner macro-despt": "There is no planner 'macro-despt' (did you mean 'macro-despot'?)",
@@ -74,6 +87,13 @@ BAD_INPUTS = {
     "tiger --scenarios 0": "The setting scenarios must be at least 1, not 0.",
     "tiger --search-depth 0": "The setting search_depth must be at least 1, not 0.",
     "tiger --xi 2": "The setting xi must lie in (0, 1]",
+    "tiger --planner pomcpow --macro-length 2": "POMCPOW plans with primitive actions, so its macro length is 1, not 2",
+    "tiger --planner pomcpow --scenarios 9": "The setting scenarios does not belong to pomcpow",
+    "tiger --planner pomcpow --default-policy greedy": "The setting default_policy does not belong to pomcpow",
+    "tiger --exploration 9": "The setting exploration does not belong to macro-despot",
+    "tiger --planner pomcpow --exploration nan": "The setting exploration must be finite and not negative, but is nan.",
+    "tiger --planner pomcpow --action-exponent 2": "The setting action_exponent must lie in [0, 1], not at 2.0.",
+    "tiger --planner pomcpow --tree-nodes 0": "The setting tree_nodes must be at least 1, not 0.",
     "tiger --set accuracy": "set as name=value, not 'accuracy'.",
     "tiger --set acuracy=1": "has no parameter 'acuracy' (did you mean 'accuracy'?)",
     "tiger --set accuracy=high": "The parameter accuracy must be of kind float, not 'high'.",
@@ -251,9 +271,10 @@ def test_bench(run, monkeypatch, tmp_path):
     code, out, _ = run("bench", "--seconds", 0.01, "--json", "bench.json")
     assert code == 0
     measurements = json.loads((tmp_path / "bench.json").read_text())["measurements"]
-    assert len(measurements) == 10
+    assert len(measurements) == 12
     assert all(found["value"] > 0 and found["ratio"] > 0 for found in measurements)
     assert "steps in the bare simulator" in out
+    assert "simulations in POMCPOW, Puck-Push" in out
     assert run("bench", "--json", "missing/bench.json")[0] == 2
     assert run("bench", "--seconds", 0)[0] == 2
 

@@ -11,7 +11,7 @@ import pytest
 import magic_pomdp as mp
 
 TUTORIAL = (Path(__file__).parents[1] / "docs" / "your-own-task.md").read_text()
-FIRST_SCRIPT = "import numpy as np\nfrom charger import Charger"
+FIRST_SCRIPT = "import numpy as np\nfrom charger import"
 
 
 def blocks(language):
@@ -36,6 +36,7 @@ def test_scripts_run(charger, capsys):
         exec(compile(script, "tutorial", "exec"), names)
     assert names["record"].outcome == "success"
     assert mp.check_task(names["Charger"]) == []
+    assert mp.check_task(names["FreeCharger"]) == []
     assert "Expected" not in capsys.readouterr().out
 
 

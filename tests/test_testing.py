@@ -216,6 +216,30 @@ class BoundTooLow(Corridor):
         return 0.5 * self.reward if state[OUTCOME] == RUNNING else 0.0
 
 
+class DrawsHalfAnAction(Corridor):
+    def draw_action(self, actions, random, action):
+        if uniform(random) < 0.5:
+            action[0] = 1.0
+
+
+class DrawsFromElsewhere(Corridor):
+    def draw_action(self, actions, random, action):
+        action[0] = np.random.random()  # noqa: NPY002
+
+
+class DrawsTooLongAnAction(Corridor):
+    def draw_action(self, actions, random, action):
+        action[0] = action[1] = uniform(random)
+
+
+class RollsOutByTheWrongName(Corridor):
+    def rollout_action(self, context, state, actions, random, action):
+        action[0] = -1.0 if state[POSITION] > self.middle() else 1.0
+
+    def middle(self):
+        return np.float64("0")
+
+
 @pytest.mark.parametrize("name", sorted(SHIPPED))
 def test_shipped_tasks_pass(name):
     assert mp.check_task(find_task(name)) == []
@@ -259,6 +283,9 @@ def test_right_task_passes_in_either_mode():
         (Revives, "step", "had ended with outcome"),
         (DeniesTheTruth, "log_likelihood", "-inf for the observation"),
         (FeaturesNotFilled, "particle_features", "elements [2] of `features`"),
+        (DrawsHalfAnAction, "draw_action", "elements [0] of `action`"),
+        (DrawsFromElsewhere, "draw_action", "action differed"),
+        (DrawsTooLongAnAction, "draw_action", "IndexError"),
     ],
 )
 @pytest.mark.jit_off
@@ -271,6 +298,7 @@ def test_mistakes_seen_in_plain_python(task, function, mistake):
     [
         (PlainHelper, "state_distance", "Untyped global name 'distance'"),
         (NumpyOnAnArgument, "upper_bound", "sum(View(float64, 1))"),
+        (RollsOutByTheWrongName, "rollout_action", "does not compile"),
         (Overflows, "observation_key", "as plain Python"),
         (SettingsInTheModule, "parameters", "the same step gave something else"),
         (NoiseTooLarge, "log_likelihood", "on average"),

@@ -28,6 +28,7 @@ SHORT_NAMES = {
     "action_exponent": "alpha-a",
     "observation_widening": "ko",
     "observation_exponent": "alpha-o",
+    "guided_actions": "guided",
     "tree_nodes": "nodes",
 }
 """A planner's settings, and what a file of results calls them."""
@@ -87,6 +88,8 @@ class EvaluateSettings:
     """POMCPOW: k_o; N visits are worth k_o N^α_o observations."""
     observation_exponent: Annotated[float | None, _default("FLOAT", "the task's own")] = None
     """POMCPOW: α_o, from 0 to 1."""
+    guided_actions: Annotated[float | None, _default("FLOAT", "the task's own")] = None
+    """POMCPOW: the share of new actions that are what rollouts would do, not random; 0 in the paper."""
     tree_nodes: Annotated[int | None, _default("INT", "the planner's own")] = None
     """Room for belief nodes."""
     parameters: TaskParameters = ()

@@ -41,6 +41,7 @@ class PomcpowNumbers(NamedTuple):
     action_exponent: float = 0.1
     observation_widening: float = 5.0
     observation_exponent: float = 0.1
+    guided_actions: float = 0.0
 
 
 @dataclass_transform(frozen_default=True)
@@ -130,7 +131,7 @@ class Task:
         """Fill the context of a new episode. A task with nothing to know leaves this out."""
 
     def draw_action(self, actions, random, action):
-        """Fill a random primitive action for POMCPOW to try. Default: any row of `actions`, which are the task's own."""
+        """Fill a random primitive action for POMCPOW to try. Default: any row of `actions`, the task's own."""
         row = integer(random, len(actions))
         for i in range(len(action)):
             action[i] = actions[row, i]

@@ -116,7 +116,9 @@ class MacroDespot:
             raise ValueError(
                 f"The upper bound of {self.task.name} must be finite, but is {upper} on average for this belief."
             )
-        finished = spend(budget or self.budget, started, self._tree.counters, lambda step_limit: extend(*search, step_limit))
+        finished = spend(
+            budget or self.budget, started, self._tree.counters, lambda step_limit: extend(*search, step_limit)
+        )
         return self._result(macro_actions, finished, started, keep_tree)
 
     def _check(self, macro_actions: MacroActions) -> MacroActions:

@@ -1,11 +1,12 @@
 """POMCPOW (Sunberg & Kochenderfer 2018): Monte Carlo tree search for continuous states, actions and observations.
 
-A simulation draws a state from the belief and walks down the tree. At each node it tries a new action or takes the most
-promising one (`widen_actions`), lets a new observation in or takes one that was seen before (`widen_observations`), adds
-the state it has come to, weighted by how well it explains the observation, to those gathered there, and goes on with one
-of them. From a new node a rollout estimates what is to come; means are then carried back up (`backup`).
+A simulation draws a state from the belief and walks down the tree. At each node it tries a new action or takes the
+most promising one (`widen_actions`), lets a new observation in or takes one that was seen before
+(`widen_observations`), adds the state it has come to, weighted by how well it explains the observation, to those
+gathered there, and goes on with one of them. From a new node a rollout estimates what is to come; means are then
+carried back up (`backup`).
 
-One thing the paper leaves open: that an episode has ended is seen, so a state in which it has does not join a collection.
+One thing the paper leaves open: that an episode has ended is seen, so its last state joins no collection.
 """
 
 import dataclasses
@@ -54,6 +55,9 @@ class PomcpowSettings:
     """k_o: an action that was taken N times has been followed by up to k_o N^α_o observations."""
     observation_exponent: float | None = None
     """α_o, from 0 to 1."""
+    guided_actions: float | None = None
+    """The share of new actions that are the task's rollout action in the state at hand, not a random one. 0 is the
+    published algorithm."""
     search_depth: int | None = None
     """How many primitive steps to look ahead, rollouts included."""
     tree_nodes: int = 1_000_000
@@ -68,7 +72,7 @@ class PomcpowSettings:
             value = getattr(self, name)
             if value is not None and not 0.0 <= value < math.inf:
                 raise ValueError(f"The setting {name} must be finite and not negative, but is {value}.")
-        for name in ("action_exponent", "observation_exponent"):
+        for name in ("action_exponent", "observation_exponent", "guided_actions"):
             value = getattr(self, name)
             if value is not None and not 0.0 <= value <= 1.0:
                 raise ValueError(f"The setting {name} must lie in [0, 1], not at {value}.")
@@ -88,6 +92,7 @@ class Rules(NamedTuple):
     action_exponent: float
     observation_widening: float
     observation_exponent: float
+    guided_actions: float
 
 
 class Pomcpow:
@@ -177,7 +182,7 @@ def simulate(task, context, actions, rules, tree):
     index, length, rest = ROOT, 0, 0.0
     while length < rules.horizon:
         node = tree.nodes[index]
-        taken = widen_actions(task, actions, rules, tree, node)
+        taken = widen_actions(task, context, actions, rules, tree, node)
         if taken == NO_ROOM:
             break
         branch, action = tree.branches[taken], tree.actions[taken]
@@ -206,10 +211,13 @@ def simulate(task, context, actions, rules, tree):
 
 
 @compiled
-def widen_actions(task, actions, rules, tree, node):
+def widen_actions(task, context, actions, rules, tree, node):
     """The branch to take: of a new action if the node was visited often enough, else the most promising one."""
     if node.visits >= node.next_action_at:
-        task.draw_action(actions, tree.random, tree.action[0])
+        if rules.guided_actions > 0.0 and uniform(tree.random) < rules.guided_actions:
+            task.rollout_action(context, tree.state[0], actions, tree.random, tree.action[0])
+        else:
+            task.draw_action(actions, tree.random, tree.action[0])
         known = False
         for index in range(node.first_branch, node.first_branch + node.branch_count):
             known = known or same_row(tree.actions, index, tree.action, 0)

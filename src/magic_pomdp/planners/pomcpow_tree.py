@@ -260,7 +260,7 @@ def find_state(tree, node, share):
 @inlined
 def same_row(rows, index, others, other):
     """Whether two rows are equal, number by number."""
+    same = True
     for i in range(len(rows[index])):
-        if rows[index, i] != others[other, i]:
-            return False
-    return True
+        same = same and rows[index, i] == others[other, i]
+    return same

@@ -16,9 +16,7 @@ SLICE_SECONDS = 0.001
 """How long a timed search runs before the clock is looked at again."""
 
 
-def check_situation(
-    task: Task, belief: Belief | np.ndarray, context: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def check_situation(task: Task, belief: Belief | np.ndarray, context: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The particles of a belief and the context as kernels take them, or a ValueError that says what is wrong."""
     particles = check_particles(task, belief.particles if isinstance(belief, Belief) else belief)
     return particles, check_vector(context, task.context_size, "context")

@@ -70,6 +70,10 @@ class Tiger(Task):
     def upper_bound(self, context, state):
         return self.safe_reward / (1.0 - self.discount)  # as if it always knew
 
+    def rollout_action(self, context, state, actions, random, action):
+        """Listen: doors opened at random would only tell how bad chance is."""
+        action[0] = LISTEN
+
     def actions(self) -> np.ndarray:
         return np.array([[LISTEN], [OPEN_LEFT], [OPEN_RIGHT]], dtype=np.float64)
 

@@ -1,7 +1,7 @@
 """VDP-Tag: catch a target that drifts on a Van der Pol oscillator, past four barriers, by eight noisy beams.
 
-The robot moves half a unit a step, the target often faster: it has to wait for it where it will come by. An accurate look
-at the target's distance costs 5, a poor one nothing. After Sunberg & Kochenderfer (2018).
+The robot moves half a unit a step, the target often faster: it has to wait for it where it will come by. An accurate
+look at the target's distance costs 5, a poor one nothing. After Sunberg & Kochenderfer (2018).
 """
 
 import math

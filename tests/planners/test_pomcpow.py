@@ -1,0 +1,398 @@
+"""POMCPOW against Tiger's exact solution, and what must hold in every tree it builds."""
+
+import dataclasses
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import magic_pomdp as mp
+from magic_pomdp import Belief, Budget, Pomcpow, PomcpowSettings, make_task
+from magic_pomdp.planners.pomcpow import extend
+from magic_pomdp.planners.pomcpow_tree import ROOT
+from magic_pomdp.tasks.light_dark import LightDark
+from magic_pomdp.tasks.tiger import LISTEN, OPEN_LEFT, OPEN_RIGHT, Tiger
+
+pytestmark = pytest.mark.jit_off
+
+JIT_OFF = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+CONTEXTS = {
+    "light-dark": np.array([3.0, 1.0, -2.0, 2.5, -3.0]),
+    "puck-push": np.array([1000.0, 300.0]),
+    "tiger": np.zeros(0),
+    "vdp-tag": np.zeros(0),
+}
+
+
+def make(name, **chosen):
+    task = make_task(name)
+    chosen = {"search_depth": 12, "tree_nodes": 20_000, **chosen}
+    return Pomcpow(task, PomcpowSettings(**chosen)), Belief.initial(task, CONTEXTS[name], 100, seed=1)
+
+
+def plan_for(name, steps=2_000, seed=0, **chosen):
+    planner, belief = make(name, **chosen)
+    return planner.plan(belief, CONTEXTS[name], budget=Budget(steps=steps), seed=seed, keep_tree=True)
+
+
+# ----------------------------------------------------------------------------------------------------- known answers
+
+
+@pytest.mark.skipif(JIT_OFF, reason="a search this large needs compiled code")
+@pytest.mark.parametrize(("lead", "best"), [(-2, OPEN_RIGHT), (-1, LISTEN), (0, LISTEN), (1, LISTEN), (2, OPEN_LEFT)])
+def test_tiger_is_opened_when_one_side_leads_by_two(lead, best):
+    """The optimum: a lead of n hearings gives a probability of 1 / (1 + (0.15 / 0.85)^n)."""
+    right = 1.0 / (1.0 + (0.15 / 0.85) ** lead)
+    particles = (np.arange(1000) < 1000 * right).astype(float)[:, None]
+    planner = Pomcpow(Tiger(), PomcpowSettings(search_depth=5))
+    for seed in range(3):
+        plan = planner.plan(particles, np.zeros(0), budget=Budget(steps=1_000_000), seed=seed)
+        assert plan.macro_action.tolist() == [[best]]
+
+
+def test_a_certain_reward_is_taken():
+    planner, _ = make("light-dark")
+    at_goal = np.array([[3.0, 1.0, 5.0, mp.RUNNING]])
+    plan = planner.plan(at_goal, CONTEXTS["light-dark"], budget=Budget(steps=3_000))
+    assert plan.macro_action.tolist() == [[0.0, 0.0]]
+    assert plan.value == pytest.approx(100.0)
+
+
+def test_with_one_step_to_go_values_are_mean_rewards():
+    plan = plan_for("tiger", steps=2_000, search_depth=1, exploration=1000.0)
+    actions, branches = root_of(plan.tree)
+    values = dict(zip(actions[:, 0].astype(int), branches["value"], strict=True))
+    assert values[LISTEN] == pytest.approx(-1.0)
+    for door in (OPEN_LEFT, OPEN_RIGHT):
+        assert values[door] == pytest.approx(-45.0, abs=15.0)
+    assert plan.macro_action.tolist() == [[LISTEN]]
+
+
+def test_ended_states_earn_nothing():
+    planner, _ = make("light-dark")
+    ended = np.array([[3.0, 1.0, 5.0, mp.SUCCESS]])
+    plan = planner.plan(ended, CONTEXTS["light-dark"], budget=Budget(steps=100))
+    assert plan.value == 0.0
+    assert plan.nodes == 1
+
+
+# -------------------------------------------------------------------------------------------------- what always holds
+
+
+def root_of(tree):
+    return branches_of(tree, tree.nodes[ROOT])
+
+
+def branches_of(tree, node):
+    own = slice(node.first_branch, node.first_branch + node.branch_count)
+    return (tree.actions[own], tree.branches[own]) if node.branch_count else (tree.actions[:0], tree.branches[:0])
+
+
+def children_of(tree, branch):
+    return tree.children[branch.first_child : branch.first_child + branch.child_count] if branch.child_count else []
+
+
+def allowed(count, widening, exponent, visits):
+    """Whether a count could have come about by widening: the last one was let in at fewer visits than these."""
+    return count <= 1 or count - 1 <= widening * max(1, visits) ** exponent + 1e-9
+
+
+def assert_consistent(plan, rules):
+    tree, seen = plan.tree, {ROOT}
+    assert tree.nodes[ROOT].visits == plan.trials
+    assert len(tree.nodes) == plan.nodes
+    waiting = [(ROOT, 0)]
+    while waiting:
+        index, depth = waiting.pop()
+        node = tree.nodes[index]
+        actions, branches = branches_of(tree, node)
+        assert branches["visits"].sum() == node.visits
+        assert (branches["visits"] >= 1).all()
+        assert len(np.unique(actions, axis=0)) == len(actions)
+        assert allowed(len(actions), rules.action_widening, rules.action_exponent, node.visits)
+        for branch in branches:
+            children = children_of(tree, branch)
+            indices = [int(child.node) for child in children]
+            assert sum(int(child.generated) for child in children) == branch.generated <= branch.visits
+            assert all(child.generated >= 1 for child in children)
+            assert allowed(len(children), rules.observation_widening, rules.observation_exponent, branch.visits)
+            assert len(np.unique(tree.observations[indices], axis=0)) == len(indices)
+            assert branch.spread == pytest.approx(branch.visits**-0.5)
+            # a simulation that takes the branch adds a state to one child, unless the episode ends
+            assert sum(tree.nodes[index].state_count for index in indices) <= branch.visits
+            for index in indices:
+                child = tree.nodes[index]
+                # all but the first, which began a rollout, went on; at the horizon none does
+                assert child.visits == (child.state_count - 1 if depth + 1 < rules.search_depth else 0)
+                assert_weighted(tree, child)
+                assert index not in seen
+                seen.add(index)
+                waiting.append((index, depth + 1))
+    assert len(seen) == len(tree.nodes)
+
+
+def assert_weighted(tree, node):
+    rows = slice(node.first_state, node.first_state + node.state_count)
+    weights = np.diff(tree.weights[rows], prepend=0.0)
+    assert weights[0] == 1.0
+    assert np.isfinite(weights).all()
+    assert (weights >= 0.0).all()
+    assert np.isfinite(tree.states[rows]).all()
+    assert np.isfinite(tree.rewards[rows]).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.sampled_from(sorted(CONTEXTS)),
+    st.integers(0, 2**64 - 1),
+    st.integers(1, 6_000),
+    st.tuples(st.floats(0.0, 8.0), st.floats(0.0, 0.6)),
+    st.tuples(st.floats(0.0, 8.0), st.floats(0.0, 0.6)),
+    st.sampled_from([0.0, 10.0, 200.0]),
+)
+def test_trees_are_consistent(name, seed, steps, actions, observations, exploration):
+    planner, belief = make(
+        name,
+        exploration=exploration,
+        action_widening=actions[0],
+        action_exponent=actions[1],
+        observation_widening=observations[0],
+        observation_exponent=observations[1],
+    )
+    steps = min(steps, 400) if JIT_OFF else steps
+    plan = planner.plan(belief, CONTEXTS[name], budget=Budget(steps=steps), seed=seed, keep_tree=True)
+    assert plan.stopped_by == "budget used"
+    assert steps <= plan.steps < steps + 12 * 2 or plan.trials == 1
+    assert plan.depth <= 12
+    assert_consistent(plan, planner.settings)
+    assert plan.value == plan.values.max() == plan.values[plan.choice]
+    np.testing.assert_array_equal(root_of(plan.tree)[0][plan.choice], plan.macro_action[0])
+
+
+class OneAction(Tiger):
+    """Each step earns the number of the step so far: what is backed up is known."""
+
+    state_size = 1
+    pomcpow = mp.PomcpowNumbers(exploration=1.0)
+
+    def step(self, context, state, action, random, observation):
+        state[0] += 1.0
+        observation[0] = state[0]
+        return state[0], 0
+
+    def log_likelihood(self, context, state, action, observation):
+        return 0.0
+
+    def actions(self):
+        return np.zeros((1, 1))
+
+
+def test_values_are_means_of_what_was_earned():
+    planner = Pomcpow(OneAction(discount=0.5), PomcpowSettings(search_depth=4))
+    plan = planner.plan(np.zeros((1, 1)), np.zeros(0), budget=Budget(steps=40), keep_tree=True)
+    assert plan.value == pytest.approx(1.0 + 2.0 / 2 + 3.0 / 4 + 4.0 / 8)
+    assert plan.trials == 10
+    assert plan.nodes == 5  # a chain: the same observation is the same node
+    expected, node = [3.25, 4.5, 5.0, 4.0], plan.tree.nodes[ROOT]
+    for value, visits in zip(expected, (10, 9, 8, 7), strict=True):
+        _, (branch,) = branches_of(plan.tree, node)
+        assert (branch.value, branch.visits) == (pytest.approx(value), visits)
+        (child,) = children_of(plan.tree, branch)
+        node = plan.tree.nodes[child.node]
+
+
+class Drowned(Tiger):
+    """Log-likelihoods that no exponential could bear."""
+
+    def log_likelihood(self, context, state, action, observation):
+        return 1e6 if observation[0] == state[0] else -1e6
+
+
+class Undecided(Tiger):
+    def log_likelihood(self, context, state, action, observation):
+        return np.nan
+
+
+@pytest.mark.parametrize("task", [Drowned(), Undecided()])
+def test_weights_neither_overflow_nor_vanish(task):
+    planner = Pomcpow(task, PomcpowSettings(search_depth=5))
+    plan = planner.plan(np.array([[0.0], [1.0]]), np.zeros(0), budget=Budget(steps=2_000), keep_tree=True)
+    assert_consistent(plan, planner.settings)
+
+
+@pytest.mark.skipif(JIT_OFF, reason="statistics need many simulations")
+def test_states_are_drawn_by_weight_and_rewards_stay_with_them():
+    """With one observation let in, the collection behind it is the belief that this observation leaves."""
+    task = Tiger()
+    planner = Pomcpow(task, PomcpowSettings(search_depth=2, observation_widening=1.0, observation_exponent=0.0))
+    plan = planner.plan(np.array([[0.0], [1.0]]), np.zeros(0), budget=Budget(steps=100_000), keep_tree=True)
+    actions, branches = root_of(plan.tree)
+    listen = branches[actions[:, 0].tolist().index(LISTEN)]
+    heard, node = next(
+        (plan.tree.observations[child.node, 0], plan.tree.nodes[child.node]) for child in children_of(plan.tree, listen)
+    )
+    rows = slice(node.first_state, node.first_state + node.state_count)
+    weights = np.diff(plan.tree.weights[rows], prepend=0.0)
+    agreeing = weights[plan.tree.states[rows, 0] == heard].sum() / weights.sum()
+    assert agreeing == pytest.approx(0.85, abs=0.02)
+    assert (plan.tree.rewards[rows] == -1.0).all()
+
+
+# ------------------------------------------------------------------------------------- budgets, memory, determinism
+
+
+def comparable(plan):
+    plain = dataclasses.replace(plan, seconds=0.0, macro_action=None, values=None, tree=None)
+    return plain, plan.macro_action.tolist(), plan.values.tolist()
+
+
+@pytest.mark.parametrize("name", sorted(CONTEXTS))
+def test_the_same_seed_gives_the_same_plan_and_another_seed_another(name):
+    planner, belief = make(name)
+    first, second, other = (
+        comparable(planner.plan(belief, CONTEXTS[name], budget=Budget(steps=1_000), seed=seed)) for seed in (4, 4, 5)
+    )
+    assert first == second
+    assert first != other
+    assert first == comparable(make(name)[0].plan(belief, CONTEXTS[name], budget=Budget(steps=1_000), seed=4))
+
+
+# Made with the JIT on; the run with the JIT off must find the same.
+PINNED = {"light-dark": (0, 0.0), "puck-push": (0, 0.0), "tiger": (0, 0.0), "vdp-tag": (0, 0.0)}
+
+
+@pytest.mark.parametrize("name", sorted(PINNED))
+def test_compiled_or_not_the_plan_is_the_same(name):
+    plan = plan_for(name, steps=600, seed=7)
+    choice, value = PINNED[name]
+    assert (plan.choice, plan.value) == (choice, pytest.approx(value, abs=1e-7))
+
+
+def test_other_kinds_of_numbers_and_arrays_need_no_compiling(jit):
+    planner, belief = make("light-dark")
+    planner.plan(belief, CONTEXTS["light-dark"], budget=Budget(steps=100))
+    before = len(extend.signatures)
+    particles, context = belief.particles.astype(np.float32), CONTEXTS["light-dark"].copy()
+    particles.flags.writeable = context.flags.writeable = False
+    planner.plan(particles, context, budget=Budget(steps=np.int32(500)))
+    other, _ = make("light-dark", exploration=10, action_widening=np.float32(5), search_depth=np.int64(3))
+    other.plan(belief, context.tolist(), budget=Budget(steps=1e3))
+    assert len(extend.signatures) == before
+
+
+@pytest.mark.parametrize("name", sorted(CONTEXTS))
+@pytest.mark.parametrize("tree_nodes", [1, 2, 7, 50])
+def test_a_full_tree_ends_early_and_says_so(name, tree_nodes):
+    plan = plan_for(name, steps=100_000_000, tree_nodes=tree_nodes)
+    assert plan.cut_short
+    assert plan.stopped_by == "tree full"
+    assert plan.nodes <= tree_nodes
+    assert np.isfinite(plan.value)
+    assert np.isfinite(plan.macro_action).all()
+
+
+def test_seconds_bound_a_search():
+    planner, belief = make("light-dark")
+    plan = planner.plan(belief, CONTEXTS["light-dark"], budget=Budget(seconds=0.05))
+    assert plan.trials >= 1
+    assert plan.stopped_by == "budget used"
+    assert plan.seconds < 1.0 or JIT_OFF
+    assert (plan.lower, plan.upper) == (None, None)
+
+
+def test_settings_left_to_the_task_are_the_tasks_own():
+    planner = Pomcpow(LightDark(), PomcpowSettings(exploration=7.0, tree_nodes=10))
+    assert planner.settings == PomcpowSettings(7.0, 25.0, 0.05, 10.0, 0.1, 0.0, 60, 10)
+
+
+# ----------------------------------------------------------------------------------------- every task, every command
+
+
+def test_random_actions_are_drawn_as_the_task_says():
+    random, action = mp.new_stream(0), np.empty(2)
+    drawn = []
+    for _ in range(2000):
+        make_task("light-dark").draw_action(np.zeros((0, 2)), random, action)
+        drawn.append(action.copy())
+    lengths = np.hypot(*np.array(drawn).T)
+    assert abs((lengths == 0.0).mean() - 0.2) < 0.05
+    np.testing.assert_allclose(lengths[lengths > 0.0], 1.0)
+    actions = make_task("tiger").actions()
+    tried = np.empty((300, 1))
+    for row in tried:
+        make_task("tiger").draw_action(actions, random, row)
+    assert set(tried[:, 0]) == {0.0, 1.0, 2.0}
+
+
+@pytest.mark.parametrize("place", ["rock_sample:RockSample", "harbour:Harbour"])
+def test_it_runs_on_the_examples(place, monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    task = make_task(place)
+    chosen = PomcpowSettings(search_depth=4, tree_nodes=1000)
+    assert mp.run_episode(task, Pomcpow(task, chosen, Budget(steps=50))).steps >= 1
+
+
+@pytest.mark.parametrize("name", sorted(CONTEXTS))
+def test_it_keeps_a_planners_promises(name):
+    chosen = PomcpowSettings(search_depth=4) if JIT_OFF else PomcpowSettings()
+    assert JIT_OFF or mp.check_planner(Pomcpow(make_task(name), chosen)) == []
+
+
+def test_it_can_be_evaluated():
+    choice = mp.PlannerChoice("pomcpow", budget=Budget(steps=200), settings=PomcpowSettings(search_depth=5))
+    report = mp.evaluate(make_task("tiger", max_steps=5), choice, 2, workers=0).to_json()
+    assert (report["planner"], report["macro_length"], report["budget"]) == ("pomcpow", None, {"steps": 200})
+    assert report["settings"].items() >= {"exploration": 100.0, "search_depth": 5, "tree_nodes": 1_000_000}.items()
+    assert all(record["plans"] == 5 for record in report["records"])
+
+
+# --------------------------------------------------------------------------------------------------------- bad input
+
+
+def plan_light_dark(particles=None, context=CONTEXTS["light-dark"], **arguments):
+    planner, belief = make("light-dark")
+    return planner.plan(belief if particles is None else particles, context, **arguments)
+
+
+class WideActions(Tiger):
+    def actions(self):
+        return np.zeros((2, 3))
+
+
+class NoActions(Tiger):
+    def actions(self):
+        return np.zeros((0, 1))
+
+
+@pytest.mark.parametrize(
+    ("attempt", "message"),
+    [
+        (lambda: plan_light_dark(np.full((3, 4), np.nan)), "NaN"),
+        (lambda: plan_light_dark(np.zeros((3, 5))), r"\(particles, 4\)"),
+        (lambda: plan_light_dark(np.zeros((0, 4))), "no particles"),
+        (lambda: plan_light_dark(context=np.zeros(2)), "context"),
+        (lambda: plan_light_dark(budget=Budget(steps=0)), "must be positive"),
+        (lambda: Pomcpow(WideActions()), "1 numbers"),
+        (lambda: Pomcpow(NoActions()), "empty"),
+        (lambda: PomcpowSettings(exploration=-1.0), "exploration"),
+        (lambda: PomcpowSettings(exploration=float("nan")), "exploration"),
+        (lambda: PomcpowSettings(action_widening=float("inf")), "action_widening"),
+        (lambda: PomcpowSettings(observation_widening=-0.1), "observation_widening"),
+        (lambda: PomcpowSettings(action_exponent=1.5), "action_exponent"),
+        (lambda: PomcpowSettings(observation_exponent=-0.5), "observation_exponent"),
+        (lambda: PomcpowSettings(search_depth=0), "search_depth"),
+        (lambda: PomcpowSettings(tree_nodes=0), "tree_nodes"),
+        (lambda: mp.PlannerChoice("pomcpow", 3), "POMCPOW plans with primitive actions"),
+        (lambda: mp.PlannerChoice("pomcpow", settings=mp.DespotSettings()), "must be PomcpowSettings"),
+        (lambda: mp.PlannerChoice(settings=PomcpowSettings()), "must be DespotSettings"),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence(attempt, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        attempt()
+    assert str(caught.value).endswith(".")
+    assert "\n" not in str(caught.value)
