@@ -10,12 +10,15 @@ others only read. A random stream is passed wherever chance is needed (`randomne
 
 import dataclasses
 import inspect
-from typing import Any, ClassVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 import numpy as np
 
 from magic_pomdp.core import compiling
 from magic_pomdp.core.macro_actions import MacroActions
+
+if TYPE_CHECKING:
+    from magic_pomdp.macros.spaces import MacroSpace
 
 RUNNING = 0
 """The episode goes on."""
@@ -43,7 +46,7 @@ class Task:
     upper_bound(self, context, state) -> float                              discounted return no policy can exceed
     ======================================================================  =========================================
 
-    Written in ordinary Python, never compiled: `actions` (and, if wanted, `macro_actions`) and `draw`.
+    Written in ordinary Python, never compiled: `actions` (and, if wanted, `macro_actions`, `macro_space`) and `draw`.
     A terminal state absorbs: `step` leaves it unchanged, earns 0 and reports the same outcome again.
     """
 
@@ -141,6 +144,13 @@ class Task:
     def macro_actions(self, length: int) -> MacroActions:
         """The handcrafted macro-actions of a length. Default: every primitive action, repeated."""
         return MacroActions.repeat(self.actions(), length)
+
+    def macro_space(self, length: int) -> "MacroSpace":
+        """What a generator learns to fill: how its parameters become macro-actions of a length. Default: as many
+        actions as `actions` has, each held for that length, all their numbers free in the range of `actions`."""
+        from magic_pomdp.macros.spaces import HeldActionSpace
+
+        return HeldActionSpace.of_actions(self.actions(), length)
 
     def draw(self, axes, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
         """Draw a frame on matplotlib's `axes`: the true states so far (the last is now) and the belief's particles."""
