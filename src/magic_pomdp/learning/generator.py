@@ -45,8 +45,8 @@ class GeneratorShape:
     """Where the parameters of a macro-action lie."""
     particles: int = 32
     """Particles of a belief that it looks at."""
-    encoder: tuple[int, ...] = (64, 64)
-    """Widths of the layers that every particle passes."""
+    encoder: int = 64
+    """Width of the layer that every particle passes."""
     trunk: tuple[int, ...] = (256, 256)
     """Widths of the layers behind."""
     conditioning: Conditioning = "belief+context"
@@ -61,7 +61,7 @@ class GeneratorShape:
         for name in ("particles", "count", "size"):
             if getattr(self, name) < 1:
                 raise ValueError(f"A generator's {name} must be at least 1, not {getattr(self, name)}.")
-        if not self.encoder or not self.trunk or min(*self.encoder, *self.trunk) < 1:
+        if not self.trunk or min(self.encoder, *self.trunk) < 1:
             raise ValueError("A generator's encoder and trunk need at least one layer each, of width at least 1.")
         if not 0.0 < self.std_range[0] <= self.std_range[1]:
             raise ValueError(f"The range of standard deviations must be positive and in order, not {self.std_range}.")
@@ -87,8 +87,8 @@ class GeneratorShape:
 
     @property
     def summary(self) -> int:
-        """Numbers that describe a belief to the trunk: pooled layers, mean, spread and its logarithm."""
-        return self.encoder[-1] + 3 * self.particle_features
+        """Numbers that describe a belief to the trunk: the pooled layer, mean, spread and its logarithm."""
+        return self.encoder + 3 * self.particle_features
 
     @property
     def trunk_inputs(self) -> int:
@@ -111,10 +111,7 @@ class GeneratorShape:
             "normaliser.context_scale": (self.context_features,),
         }
         if self.sees_belief:
-            before = self.encoder_inputs
-            for i, width in enumerate(self.encoder):
-                arrays |= {f"encoder.{i}.weight": (width, before), f"encoder.{i}.bias": (width,)}
-                before = width
+            arrays |= {"encoder.weight": (self.encoder, self.encoder_inputs), "encoder.bias": (self.encoder,)}
         before = self.trunk_inputs
         for i, width in enumerate(self.trunk):
             arrays |= {f"trunk.{i}.weight": (width, before), f"trunk.{i}.bias": (width,)}
@@ -168,12 +165,9 @@ class Generator:
         if not np.isfinite(weights).all():
             raise ValueError("The generator's weights contain NaN or infinity.")
         self.shape, self.weights = shape, np.ascontiguousarray(weights, dtype=np.float32)
-        encoder = (shape.encoder_inputs, *shape.encoder) if shape.sees_belief else (0,)
-        trunk = (shape.trunk_inputs, *shape.trunk, shape.outputs)
-        widest = max(*encoder, *trunk)
-        self._encoder, self._trunk = np.array(encoder, np.int64), np.array(trunk, np.int64)
-        self._layers = np.empty((2, shape.particles, max(encoder)), np.float32), np.empty((2, widest), np.float32)
-        self._told = shape.sees_belief, shape.sees_context
+        self._trunk = np.array((shape.trunk_inputs, *shape.trunk, shape.outputs), np.int64)
+        self._particle = np.empty(shape.encoder_inputs + shape.encoder, np.float32)
+        self._layers = np.empty((2, max(self._trunk)), np.float32)
 
     def mean(self, particles: np.ndarray, context: np.ndarray) -> np.ndarray:
         """The parameters to act with, float64 (count, size)."""
@@ -189,8 +183,10 @@ class Generator:
 
     def _run(self, particles: np.ndarray, context: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         shape = self.shape
-        output = _forward(particles, context, self.weights, self._encoder, self._trunk, *self._told, *self._layers)
-        output = output.astype(np.float64)
+        output = _forward(
+            particles, context, self.weights, shape.encoder if shape.sees_belief else 0, shape.sees_context,
+            self._trunk, self._particle, self._layers,
+        ).astype(np.float64)  # fmt: skip
         low, high = np.log(shape.std_range)
         std = np.exp(0.5 * (low + high) + 0.5 * (high - low) * np.tanh(output[shape.count * shape.size :]))
         return output[: shape.count * shape.size].reshape(shape.count, shape.size), std
@@ -233,56 +229,52 @@ def _describe(task, context, shown, particles, particle_features, context_featur
 
 
 @kernel
-def _forward(particles, context, weights, encoder, trunk, sees_belief, sees_context, each, whole):
-    """The network's outputs. `each` and `whole` are room for the layers of all particles, and of the trunk."""
+def _forward(particles, context, weights, encoder, sees_context, trunk, particle, layers):
+    """The network's outputs. `encoder` is the width of the particles' layer, 0 if they are not looked at; `particle` and
+    `layers` are room to work in."""
     features, contexts = particles.shape[1], len(context)
-    told = whole[0]
-    told[0] = np.float32(1.0)
-    used = 0
+    told, used = layers[0], 0
+    told[0] = np.float32(1.0)  # for a generator that is told nothing
     offset = 3 * features + 2 * contexts
-    if sees_belief:
-        offset = _encode(particles, weights, encoder, offset, each)
-        width, last = encoder[-1], each[(len(encoder) - 1) % 2]
-        for j in range(width):
-            total = np.float32(0.0)
-            for i in range(len(particles)):
-                total += last[i, j]
-            told[j] = total / np.float32(len(particles))
-        _summarise(particles, weights, told[width:])
-        used = width + 3 * features
+    if encoder > 0:
+        offset = _encode(particles, weights, offset, encoder, particle, told)
+        _summarise(particles, weights, told[encoder:])
+        used = encoder + 3 * features
     if sees_context:
         for j in range(contexts):
             centre, scale = weights[3 * features + j], weights[3 * features + contexts + j]
             told[used + j] = (context[j] - centre) / scale
     for layer in range(len(trunk) - 1):
-        source, target = whole[layer % 2], whole[(layer + 1) % 2]
+        source, target = layers[layer % 2], layers[(layer + 1) % 2]
         offset = _dense(source, weights, offset, trunk[layer], trunk[layer + 1], target)
         if layer < len(trunk) - 2:
             offset = _normalise(target, weights, offset, trunk[layer + 1])
-    return whole[(len(trunk) - 1) % 2, : trunk[-1]].copy()
+    return layers[(len(trunk) - 1) % 2, : trunk[-1]].copy()
 
 
 @compiled
-def _encode(particles, weights, encoder, offset, each):
-    """Pass every particle through the encoder's layers; where its weights end."""
+def _encode(particles, weights, offset, width, particle, pooled):
+    """The mean over all particles of a layer with ReLU; where its weights end."""
     features, count = particles.shape[1], len(particles)
-    for j in range(features):
-        mean = np.float32(0.0)
-        for i in range(count):
-            mean += particles[i, j]
-        mean /= np.float32(count)
-        centre, scale, spread = weights[j], weights[features + j], weights[2 * features + j]
-        for i in range(count):
-            each[0, i, j] = (particles[i, j] - centre) / scale
-            each[0, i, features + j] = (particles[i, j] - mean) / spread
-    for layer in range(len(encoder) - 1):
-        source, target = each[layer % 2], each[(layer + 1) % 2]
-        for i in range(count):
-            _dense(source[i], weights, offset, encoder[layer], encoder[layer + 1], target[i])
-            for j in range(encoder[layer + 1]):
-                target[i, j] = max(target[i, j], np.float32(0.0))
-        offset += encoder[layer + 1] * (encoder[layer] + 1)
-    return offset
+    inputs, layer = particle[: 2 * features], particle[2 * features :]
+    for j in range(width):
+        pooled[j] = np.float32(0.0)
+    for i in range(count):
+        for j in range(features):
+            inputs[j] = (particles[i, j] - weights[j]) / weights[features + j]
+            inputs[features + j] = (particles[i, j] - _column_mean(particles, j)) / weights[2 * features + j]
+        _dense(inputs, weights, offset, 2 * features, width, layer)
+        for j in range(width):
+            pooled[j] += max(layer[j], np.float32(0.0)) / np.float32(count)
+    return offset + width * (2 * features + 1)
+
+
+@compiled
+def _column_mean(particles, column):
+    total = np.float32(0.0)
+    for i in range(len(particles)):
+        total += particles[i, column]
+    return total / np.float32(len(particles))
 
 
 @compiled
@@ -290,10 +282,7 @@ def _summarise(particles, weights, summary):
     """Mean, spread and logarithm of the spread of every feature."""
     features, count = particles.shape[1], len(particles)
     for j in range(features):
-        mean, square = np.float32(0.0), np.float32(0.0)
-        for i in range(count):
-            mean += particles[i, j]
-        mean /= np.float32(count)
+        mean, square = _column_mean(particles, j), np.float32(0.0)
         for i in range(count):
             square += (particles[i, j] - mean) ** 2
         relative = math.sqrt(square / np.float32(count)) / weights[2 * features + j]
