@@ -133,9 +133,7 @@ class Collector:
         else:
             parameters = generator.mean(particles, known)
         budget = budget or Budget(steps=self.setup.plan_steps if training else self.setup.evaluation_steps)
-        plan = self.despot.plan(
-            belief, context, macro_actions=self.space.decode(parameters), budget=budget, seed=seed
-        )
+        plan = self.despot.plan(belief, context, macro_actions=self.space.decode(parameters), budget=budget, seed=seed)
         if training:
             assert plan.values is not None
             self._rows.append((particles, known, parameters, plan.value, plan.values[:count]))

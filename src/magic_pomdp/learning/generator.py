@@ -6,7 +6,7 @@ lie behind each other in one vector of float32, which also makes it cheap to han
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numba import njit
@@ -15,13 +15,11 @@ from magic_pomdp.core.belief import Belief, check_particles, check_vector
 from magic_pomdp.core.randomness import normal
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
+from magic_pomdp.learning.settings import Conditioning
 from magic_pomdp.macros.spaces import Kind, MacroSpace
 
 kernel = njit(cache=True, error_model="numpy")
 compiled = njit(error_model="numpy", fastmath={"contract"})
-
-Conditioning = Literal["belief+context", "belief", "context", "none"]
-"""What a generator is told."""
 
 SMALLEST_SPREAD = 1e-3
 """Added to a relative spread before its logarithm is taken."""
@@ -56,8 +54,10 @@ class GeneratorShape:
 
     def __post_init__(self) -> None:
         if self.conditioning not in get_args(Conditioning):
-            raise ValueError(f"A generator cannot be conditioned on {self.conditioning!r}: choose belief+context, "
-                             "belief, context or none.")  # fmt: skip
+            raise ValueError(
+                f"A generator cannot be conditioned on {self.conditioning!r}, only on one of "
+                f"{', '.join(get_args(Conditioning))}."
+            )
         for name in ("particles", "count", "size"):
             if getattr(self, name) < 1:
                 raise ValueError(f"A generator's {name} must be at least 1, not {getattr(self, name)}.")
@@ -120,7 +120,7 @@ class GeneratorShape:
         return arrays | {"head.weight": (self.outputs, before), "head.bias": (self.outputs,)}
 
     def pack(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
-        """The vector of weights of arrays by name. Matrices (out, in) are stored by inputs, as the kernel reads them."""
+        """The vector of weights of arrays by name. Matrices (out, in) lie in it by inputs, as the kernel reads them."""
         parts = []
         for name, shape in self.layout().items():
             if name not in arrays or arrays[name].shape != shape:
@@ -230,8 +230,8 @@ def _describe(task, context, shown, particles, particle_features, context_featur
 
 @kernel
 def _forward(particles, context, weights, encoder, sees_context, trunk, particle, layers):
-    """The network's outputs. `encoder` is the width of the particles' layer, 0 if they are not looked at; `particle` and
-    `layers` are room to work in."""
+    """The network's outputs. `encoder` is the width of the particles' layer, 0 if they are not looked at; `particle`
+    and `layers` are room to work in."""
     features, contexts = particles.shape[1], len(context)
     told, used = layers[0], 0
     told[0] = np.float32(1.0)  # for a generator that is told nothing

@@ -1,7 +1,7 @@
 """The learner: critic, generator and α, and one update of all three."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -94,7 +94,7 @@ class Learner:
             "alpha": alpha,
         }
 
-    def _descend(self, name: str, loss: Tensor, weights: list[Tensor]) -> None:
+    def _descend(self, name: str, loss: Tensor, weights: Sequence[Tensor]) -> None:
         """One step of an optimiser; only the gradients of these weights are computed."""
         gradients = torch.autograd.grad(loss, weights, allow_unused=True)
         for weight, gradient in zip(weights, gradients, strict=True):

@@ -49,8 +49,8 @@ class Model:
             raise ValueError(f"The model {self.name} was trained for {self.task}, not for {task_name(task)}.")
         if length not in (None, self.macro_length):
             raise ValueError(
-                f"The model {self.name} makes macro-actions of length {self.macro_length}, not {length}: leave the length "
-                "out, or train another model."
+                f"The model {self.name} makes macro-actions of length {self.macro_length}, not {length}: leave the "
+                "length out, or train another model."
             )
         space = task.macro_space(self.macro_length)
         if space.describe() != self.card["space"]:
@@ -61,8 +61,8 @@ class Model:
         seen = (self.shape.particle_features, self.shape.context_features)
         if seen != (task.particle_features_size, task.context_features_size):
             raise ValueError(
-                f"The model {self.name} was trained with {seen[0]} features of a particle and {seen[1]} of the context, "
-                f"but {self.task} now has {task.particle_features_size} and {task.context_features_size}."
+                f"The model {self.name} was trained with {seen[0]} features of a particle and {seen[1]} of the "
+                f"context, but {self.task} now has {task.particle_features_size} and {task.context_features_size}."
             )
         return space
 
@@ -87,8 +87,8 @@ def load_model(model: str | Path) -> Model:
             names = [known.stem for known in shipped_models()]
             there = f"there are {', '.join(names)}" if names else "none ships yet"
             raise ValueError(
-                f"There is no model {str(model)!r}{nearest(str(model), names)}: {there}; one of your own is named by its "
-                "file, such as run/best.safetensors."
+                f"There is no model {str(model)!r}{nearest(str(model), names)}: {there}; one of your own is named by "
+                "its file, such as run/best.safetensors."
             )
         path = shipped
     arrays, about = load_arrays(path, MODEL)
@@ -106,14 +106,17 @@ def shipped_models() -> list[Path]:
     return sorted(SHIPPED.glob("*.safetensors"))
 
 
-def choose_model(task: Task, length: int | None = None) -> Model:
-    """The model that ships for a task, of a macro length if one is asked for; the best, if there are several."""
+def find_model(task: Task, model: str | Path | None = None, length: int | None = None) -> Model:
+    """A model by name or file; without either the one that ships for a task, the best of the macro length asked for."""
+    if model is not None:
+        return load_model(model)
     models = [load_model(path) for path in shipped_models()]
     fitting = [model for model in models if model.task == task_name(task) and length in (None, model.macro_length)]
     if not fitting:
         wanted = task_name(task) + (f" with macro length {length}" if length else "")
         raise ValueError(
-            f"No trained generator ships for {wanted}: make one with `magic-pomdp train`, and name its file as the model."
+            f"No trained generator ships for {wanted}: make one with `magic-pomdp train`, and name its file as the "
+            "model."
         )
     return max(fitting, key=lambda model: model.card["score"]["return_mean"])
 

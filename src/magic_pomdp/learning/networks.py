@@ -5,6 +5,7 @@ beside its mean, spread and log-spread. All inputs are normalised with statistic
 """
 
 import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,12 @@ class Inputs(NamedTuple):
 
 class Normaliser(nn.Module):
     """Brings features to a common scale. It learns nothing: `fit` measures once."""
+
+    centre: Tensor
+    scale: Tensor
+    spread: Tensor
+    context_centre: Tensor
+    context_scale: Tensor
 
     def __init__(self, shape: GeneratorShape) -> None:
         super().__init__()
@@ -81,7 +88,7 @@ class BeliefEncoder(nn.Linear):
     def __init__(self, shape: GeneratorShape) -> None:
         super().__init__(shape.encoder_inputs, shape.encoder)
 
-    def forward(self, inputs: Inputs) -> Tensor:
+    def forward(self, inputs: Inputs) -> Tensor:  # type: ignore[override]
         """(batch, width + 3 · particle_features)."""
         pooled = _PooledLayer.apply(inputs.each, self.weight, self.bias)
         return torch.cat([pooled, inputs.belief], dim=-1)
@@ -92,12 +99,12 @@ class _PooledLayer(torch.autograd.Function):
     whole layer of all particles would spend most of an update on the way to memory and back."""
 
     @staticmethod
-    def forward(ctx, each: Tensor, weight: Tensor, bias: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx, each: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         ctx.save_for_backward(each, weight, bias)
         return torch.cat([functional.linear(part, weight, bias).relu_().mean(1) for part in each.split(PART)])
 
     @staticmethod
-    def backward(ctx, gradient: Tensor):  # type: ignore[override]
+    def backward(ctx, gradient: Tensor):
         each, weight, bias = ctx.saved_tensors
         for_weight, for_bias = torch.zeros_like(weight), torch.zeros_like(bias)
         for part, wanted in zip(each.split(PART), (gradient / each.shape[1]).split(PART), strict=True):
@@ -117,7 +124,7 @@ class GeneratorNetwork(nn.Module):
         if shape.sees_belief:
             self.encoder = BeliefEncoder(shape)
         sizes = (shape.trunk_inputs, *shape.trunk)
-        pairs = list(zip(sizes[:-1], sizes[1:], strict=True))
+        pairs = list(pairwise(sizes))
         self.trunk = nn.ModuleList(nn.Linear(before, after) for before, after in pairs)
         self.norm = nn.ModuleList(nn.LayerNorm(after, eps=NORM_EPSILON) for _, after in pairs)
         self.head = nn.Linear(sizes[-1], shape.outputs)
@@ -174,8 +181,8 @@ class SetCritic(nn.Module):
         self.of_belief = nn.Linear(known, width)  # the first layer in two parts: this one is the same for all
         self.of_parameters = nn.Linear(shape.size, width, bias=False)
         self.embed = nn.Sequential(
-            nn.LayerNorm(width), nn.ReLU(inplace=True), nn.Linear(width, width), nn.LayerNorm(width), nn.ReLU(inplace=True),
-            nn.Linear(width, width), nn.ReLU(inplace=True),
+            nn.LayerNorm(width), nn.ReLU(inplace=True), nn.Linear(width, width), nn.LayerNorm(width),
+            nn.ReLU(inplace=True),
         )  # fmt: skip
         self.judge = nn.Linear(width, 2)
         self.correct = trunk(2 * width + known, (width, width), 2)

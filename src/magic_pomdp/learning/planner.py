@@ -10,7 +10,7 @@ from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.task import Task
 from magic_pomdp.learning.generator import Features
-from magic_pomdp.learning.model import Model, choose_model, load_model
+from magic_pomdp.learning.model import Model, find_model
 from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespot
 from magic_pomdp.planners.plan import Budget, Plan
 
@@ -29,11 +29,9 @@ class MagicPlanner:
         budget: Budget | None = None,
         macro_length: int | None = None,
     ) -> None:
-        """Plan for a task with a model: its name, its file, or itself (default: the best that ships for the task, of the
-        macro length if one is given), and a budget (0.1 s)."""
-        if model is None:
-            model = choose_model(task, macro_length)
-        self.model = model if isinstance(model, Model) else load_model(model)
+        """Plan for a task with a model: its name, its file, or itself (default: the best that ships for the task, of
+        the macro length if one is given), and a budget (0.1 s)."""
+        self.model = model if isinstance(model, Model) else find_model(task, model, macro_length)
         self.space = self.model.space_for(task, macro_length)
         self.task = task
         self.macro_actions = self.space.decode(self.space.start)

@@ -45,9 +45,7 @@ class Replay:
         self.capacity = capacity
         self.added = 0
         """Plans ever added."""
-        self.arrays = {
-            name: np.zeros((capacity, *size), np.float32) for name, size in Experience.shapes(shape).items()
-        }
+        self.arrays = {name: np.zeros((capacity, *size), np.float32) for name, size in Experience.shapes(shape).items()}
 
     def __len__(self) -> int:
         return min(self.added, self.capacity)

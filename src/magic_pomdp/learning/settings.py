@@ -4,10 +4,12 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from magic_pomdp.learning.generator import Conditioning
 from magic_pomdp.running.workers import available_cores
 
+Conditioning = Literal["belief+context", "belief", "context", "none"]
+"""What a generator is told."""
 CriticKind = Literal["set", "flat"]
+"""How a critic sees macro-actions."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +17,7 @@ class TrainSettings:
     """How to train."""
 
     macro_length: int | None = None
-    """Length of the macro-actions (default: the task's own)."""
+    """Length of the macro-actions. None: the task's own."""
     seed: int = 0
     """What all chance follows from, 0 or more."""
     minutes: float | None = 60.0
@@ -25,7 +27,7 @@ class TrainSettings:
     patience: int | None = None
     """Stop after so many evaluations without a better one."""
     workers: int | None = None
-    """Processes that run episodes (default: one for every core but the learner's). 0 runs everything in one process, in
+    """Processes that run episodes. None: one for every core but the learner's. 0 runs everything in one process, in
     lockstep: then the same seed gives the same weights."""
 
     plan_steps: int = 300_000
@@ -38,7 +40,7 @@ class TrainSettings:
     """Updates for every plan made, at most; in lockstep exactly."""
     replay: int = 100_000
     """Newest plans that are kept to learn from."""
-    batch: int = 256
+    batch: int = 128
     """Plans in an update."""
 
     conditioning: Conditioning = "belief+context"
@@ -118,7 +120,7 @@ CHANGEABLE = {
     "minutes", "updates", "patience", "workers", "evaluate_minutes", "evaluation_episodes", "evaluation_steps",
     "checkpoint_minutes", "keep",
 }  # fmt: skip
-"""Settings that a resumed training may change: they decide when it stops and what is seen of it, not what is learned."""
+"""What a resumed training may set anew: when it stops and what is seen of it, but not how it learns."""
 
 _LEAST = {
     "macro_length": 1, "seed": 0, "updates": 1, "patience": 1, "workers": 0, "plan_steps": 1, "warmup": 2,

@@ -1,8 +1,8 @@
 """The trainer: workers run episodes, the learner learns from them, and every now and then the result is evaluated.
 
-With worker processes the two go their own pace. Without (`workers=0`) they take turns: an episode, then the updates that
-it has earned. All chance then follows from the seed and from counters, so a training can be repeated, or interrupted and
-resumed, with the same weights to the last bit.
+With worker processes the two go their own pace. Without (`workers=0`) they take turns: an episode, then the updates
+that it has earned. All chance then follows from the seed and from counters, so a training can be repeated, or
+interrupted and resumed, with the same weights to the last bit.
 """
 
 import ctypes
@@ -43,7 +43,7 @@ from magic_pomdp.learning.replay import Replay
 from magic_pomdp.learning.settings import TrainSettings
 from magic_pomdp.learning.watching import Watch
 from magic_pomdp.running.episode import EpisodeRecord
-from magic_pomdp.running.saving import save_json
+from magic_pomdp.running.saving import check_writable, save_json
 from magic_pomdp.running.statistics import mean, standard_error
 from magic_pomdp.running.workers import poll_jobs
 
@@ -100,6 +100,20 @@ def train(
         (folder / BOARD).unlink(missing_ok=True)
 
 
+def check_folder(folder: Path, resume: bool) -> None:
+    """Make a folder for a training, or find the one to resume; a ValueError says why it cannot be used."""
+    known = (folder / SETTINGS).is_file()
+    if known and not resume:
+        raise ValueError(f"{folder} already holds a training: add --resume, or choose another folder.")
+    if resume and not known:
+        raise ValueError(f"There is no training in {folder} to resume: check the folder, or leave out --resume.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"The folder {folder} cannot be made ({error.strerror}): name another place.") from None
+    check_writable(folder / SETTINGS)
+
+
 class Trainer:
     """The state of a training, and its loop."""
 
@@ -145,20 +159,13 @@ class Trainer:
 
     def prepare(self, resume: bool) -> None:
         """Make the folder ready; go on from the newest checkpoint if told to."""
-        known = (self.folder / SETTINGS).is_file()
-        if known and not resume:
-            raise ValueError(f"{self.folder} already holds a training: add --resume, or choose another folder.")
-        if resume and not known:
-            raise ValueError(f"There is no training in {self.folder} to resume: check the folder, or leave out --resume.")
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._board = Board(self.folder / BOARD, self.shape.weight_count, create=True)
-            if resume:
-                self._restore()
-            save_json(self.folder / SETTINGS, self._identity() | {"command": self.command})
-        except OSError as error:
-            raise ValueError(f"Nothing can be saved in {self.folder} ({error.strerror}): choose another.") from None
+        check_folder(self.folder, resume)
+        if resume:
+            self._restore()
+        save_json(self.folder / SETTINGS, self._identity() | {"command": self.command})
+        self._board = Board(self.folder / BOARD, self.shape.weight_count, create=True)
         self._saved_at = self._evaluated_at = self.seconds
+        self._meter.since = self.seconds
         if self.warmed_up:
             self._board.write(LIVE, self.learner.generator_vector())
 
@@ -493,7 +500,7 @@ def _parameters(task: Task) -> dict[str, Any]:
 
 @contextmanager
 def _interrupts_noted(trainer: Trainer) -> Iterator[None]:
-    """Ctrl-C, or a request to end, is noted and waits for the next pause between updates; a second one does not wait."""
+    """Ctrl-C, or a request to end, waits for the next pause between updates; a second one does not."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -512,7 +519,7 @@ def _interrupts_noted(trainer: Trainer) -> Iterator[None]:
 
 
 def _reuse_freed_memory() -> None:
-    """Ask the C library to keep freed memory: an update would otherwise spend a tenth of its time on getting it back."""
+    """Ask the C library to keep freed memory: getting it back takes a tenth of an update's time."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             library, mmap_threshold, trim_threshold = ctypes.CDLL(None), -3, -1

@@ -16,13 +16,15 @@ from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.core.registry import nearest
 from magic_pomdp.core.task import Task
+from magic_pomdp.learning.model import find_model
+from magic_pomdp.learning.planner import MagicPlanner
 from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespot
 from magic_pomdp.planners.plan import Budget, Planner
 from magic_pomdp.running.episode import EpisodeRecord, draw_beginning, run_episode
 from magic_pomdp.running.statistics import mean, percentile, standard_error
 from magic_pomdp.running.workers import JobFailed, available_cores, run_jobs
 
-PLANNERS = ("macro-despot", "despot")
+PLANNERS = ("macro-despot", "despot", "magic")
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class PlannerChoice:
     """Length of the macro-actions (default: the task's own; DESPOT plans with primitive actions)."""
     budget: Budget = field(default_factory=lambda: Budget(seconds=0.1))
     settings: DespotSettings = field(default_factory=DespotSettings)
+    model: str | None = None
+    """MAGIC's trained generator: the name of one that ships, or a file (default: the best that ships for the task)."""
 
     def __post_init__(self) -> None:
         if self.name not in PLANNERS:
@@ -47,8 +51,12 @@ class PlannerChoice:
                 f"DESPOT plans with primitive actions, so its macro length is 1, not {self.macro_length}: "
                 "use macro-despot for longer ones."
             )
+        if self.model is not None and self.name != "magic":
+            raise ValueError(f"Only the planner magic uses a model, not {self.name}.")
 
-    def __call__(self, task: Task) -> MacroDespot:
+    def __call__(self, task: Task) -> MacroDespot | MagicPlanner:
+        if self.name == "magic":
+            return MagicPlanner(task, self.model, self.settings, self.budget, self.macro_length)
         if self.name == "despot":
             macro_actions = MacroActions.repeat(task.actions(), 1)
         else:
@@ -57,6 +65,8 @@ class PlannerChoice:
 
     def length(self, task: Task) -> int:
         """Length of the macro-actions in a task."""
+        if self.name == "magic":
+            return find_model(task, self.model, self.macro_length).macro_length
         return 1 if self.name == "despot" else self.macro_length or task.macro_length
 
 
@@ -212,7 +222,7 @@ class _EpisodeJob:
 
 def warm_up(task: Task, planner: Planner) -> None:
     """Compile the planner, or load it from disk, so that the time of the first plan is that of a search."""
-    if isinstance(planner, MacroDespot):
+    if isinstance(planner, MacroDespot | MagicPlanner):
         context, state = draw_beginning(task, new_stream(0))
         belief = Belief(task, context, state[None])
         plan = planner.plan(belief, context, budget=Budget(steps=1))
