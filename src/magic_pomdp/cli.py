@@ -276,9 +276,7 @@ def train(
     task: TaskName,
     /,
     settings: TrainSettings,
-    out: Annotated[
-        Path | None, _default("FOLDER", "one in the folder training, named after task, length and seed")
-    ] = None,
+    out: Annotated[Path | None, _default("FOLDER", "training/…, named after task, length and seed")] = None,
     resume: bool = False,
     parameters: TaskParameters = (),
 ) -> int:

@@ -22,7 +22,7 @@ ENTRY, DIGEST = "magic-pomdp", "digest"
 
 def save_arrays(path: Path, kind: str, arrays: Mapping[str, np.ndarray], about: dict[str, Any]) -> None:
     """Write arrays and what is known about them. `kind` tells such a file from others."""
-    plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     text = json.dumps({"kind": kind, **about}, ensure_ascii=False)
     save_bytes(path, save(plain, {ENTRY: text, DIGEST: _digest(plain, text)}))
 
