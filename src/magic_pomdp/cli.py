@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from magic_pomdp.learning.settings import TrainSettings
+from magic_pomdp.learning.settings import TrainOptions
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -275,7 +275,7 @@ def bench(settings: BenchSettings) -> int:
 def train(
     task: TaskName,
     /,
-    settings: TrainSettings,
+    options: TrainOptions,
     out: Annotated[Path | None, _default("FOLDER", "training/…, named after task, length and seed")] = None,
     resume: bool = False,
     parameters: TaskParameters = (),
@@ -287,6 +287,7 @@ def train(
         resume: Go on with the training in that folder.
     """
     _need_torch()
+    settings = options.check()
     from magic_pomdp.running.workers import start_server
 
     if settings.workers != 0:
@@ -337,7 +338,7 @@ def _model_table(models: "list[Model]") -> "Table":
             str(model.macro_length),
             f"{score['return_mean']:.1f} ± {score['return_stderr']:.1f}\n{score['episodes']} episodes",
             f"{score['success_rate']:.1%}",
-            f"{card['minutes']:.0f} minutes, {card['updates']:,} updates, seed {card['seed']}, version "
+            f"{card['minutes']:.0f} minutes, {card['updates']:,} updates\nseed {card['seed']}, version "
             f"{card['version']}\n{card['command']}",
         )
     return table

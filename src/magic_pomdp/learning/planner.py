@@ -34,9 +34,8 @@ class MagicPlanner:
         self.model = model if isinstance(model, Model) else find_model(task, model, macro_length)
         self.space = self.model.space_for(task, macro_length)
         self.task = task
-        self.macro_actions = self.space.decode(self.space.start)
-        """The handcrafted set, of the same size and length as the learned ones."""
-        self._despot = MacroDespot(task, self.macro_actions, settings, budget)
+        self.macro_length = self.space.length
+        self._despot = MacroDespot(task, self.space.decode(self.space.start), settings, budget)
         self.settings, self.budget = self._despot.settings, self._despot.budget
         self._generator = self.model.generator()
         self._features = Features(task, self.model.shape)

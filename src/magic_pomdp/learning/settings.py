@@ -13,7 +13,7 @@ CriticKind = Literal["set", "flat"]
 
 
 @dataclass(frozen=True)
-class TrainSettings:
+class TrainOptions:
     """How to train."""
 
     macro_length: int | None = None
@@ -80,6 +80,15 @@ class TrainSettings:
     """Time between checkpoints."""
     keep: int = 3
     """Checkpoints to keep, the newest."""
+
+    def check(self) -> "TrainSettings":
+        """The same as settings to train with, or a ValueError that says which of them makes no sense."""
+        return TrainSettings(**dataclasses.asdict(self))
+
+
+@dataclass(frozen=True)
+class TrainSettings(TrainOptions):
+    """All that can be set about a training. What makes no sense is refused."""
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():

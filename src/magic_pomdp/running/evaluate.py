@@ -232,11 +232,10 @@ def warm_up(task: Task, planner: Planner) -> None:
 
 def _before_any_episode(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> Evaluation:
     planner = make_planner(task)
-    macro_actions: MacroActions | None = getattr(planner, "macro_actions", None)
     return Evaluation(
         task=task.name or type(task).__name__,
         planner=make_planner.name if isinstance(make_planner, PlannerChoice) else type(planner).__name__,
-        macro_length=None if macro_actions is None else int(macro_actions.lengths.max()),
+        macro_length=_macro_length(planner),
         budget=getattr(planner, "budget", None),
         seed=seed,
         settings=_settings(task, planner),
@@ -244,6 +243,11 @@ def _before_any_episode(task: Task, make_planner: Callable[[Task], Planner], see
         records=(),
         complete=False,
     )
+
+
+def _macro_length(planner: Planner) -> int | None:
+    macro_actions: MacroActions | None = getattr(planner, "macro_actions", None)
+    return getattr(planner, "macro_length", None) if macro_actions is None else int(macro_actions.lengths.max())
 
 
 def _settings(task: Task, planner: Planner) -> dict[str, Any]:
