@@ -38,13 +38,13 @@ from magic_pomdp.learning.collecting import (
 )
 from magic_pomdp.learning.generator import GeneratorShape
 from magic_pomdp.learning.learner import Diverged, Learner
+from magic_pomdp.learning.measuring import Meter, RunningEvaluation
 from magic_pomdp.learning.model import MODEL, save_model, task_name
 from magic_pomdp.learning.replay import Replay
 from magic_pomdp.learning.settings import TrainSettings
 from magic_pomdp.learning.watching import Watch
-from magic_pomdp.running.episode import EpisodeRecord
 from magic_pomdp.running.saving import check_writable, save_json
-from magic_pomdp.running.statistics import mean, standard_error
+from magic_pomdp.running.statistics import mean
 from magic_pomdp.running.workers import poll_jobs
 
 BEST, SETTINGS, BOARD = "best.safetensors", "settings.json", ".weights"
@@ -146,9 +146,9 @@ class Trainer:
         self._started = time.monotonic()
         self._saved_at = self._evaluated_at = 0.0
         self._interrupted = self._concluding = False
-        self._evaluation: _Evaluation | None = None
+        self._evaluation: RunningEvaluation | None = None
         self._recent: deque[float] = deque(maxlen=RECENT)
-        self._meter = _Meter()
+        self._meter = Meter()
 
     @property
     def seconds(self) -> float:
@@ -160,6 +160,8 @@ class Trainer:
     def prepare(self, resume: bool) -> None:
         """Make the folder ready; go on from the newest checkpoint if told to."""
         check_folder(self.folder, resume)
+        for half_written in self.folder.glob(".*.part"):  # by a training that was killed
+            half_written.unlink(missing_ok=True)
         if resume:
             self._restore()
         save_json(self.folder / SETTINGS, self._identity() | {"command": self.command})
@@ -316,7 +318,7 @@ class Trainer:
     def _begin_evaluation(self, purpose: int) -> None:
         arrays = self.best_arrays if purpose == FINAL else self.learner.generator_arrays()
         self._board.write(EVALUATED, self.shape.pack(arrays))
-        self._evaluation = _Evaluation(
+        self._evaluation = RunningEvaluation(
             purpose,
             self.settings.evaluation_episodes,
             self.settings.evaluation_steps,
@@ -325,7 +327,7 @@ class Trainer:
             self.seconds / 60.0,
         )
 
-    def _finish_evaluation(self, evaluation: "_Evaluation") -> None:
+    def _finish_evaluation(self, evaluation: RunningEvaluation) -> None:
         self._evaluation = None
         self._evaluated_at = self.seconds
         report = evaluation.report()
@@ -442,55 +444,6 @@ class Trainer:
         if different:
             values = ", ".join(f"{name} {about['settings'][name]}" for name in different)
             raise ValueError(f"The training in {self.folder} was begun with {values}: resume it with the same.")
-
-
-@dataclass
-class _Evaluation:
-    """An evaluation under way."""
-
-    purpose: int
-    episodes: int
-    plan_steps: int
-    arrays: dict[str, np.ndarray]
-    updates: int
-    minutes: float
-    begun: int = 0
-    records: dict[int, EpisodeRecord] = dataclasses.field(default_factory=dict)
-
-    def report(self) -> dict[str, Any]:
-        records = list(self.records.values())
-        returns = [record.total_return for record in records]
-        return {
-            "minutes": self.minutes,
-            "updates": self.updates,
-            "episodes": len(records),
-            "plan_steps": self.plan_steps,
-            "return_mean": mean(returns),
-            "return_stderr": standard_error(returns),
-            "success_rate": mean([record.outcome == "success" for record in records]),
-        }
-
-
-class _Meter:
-    """Means and rates since the last report."""
-
-    def __init__(self) -> None:
-        self.since, self.plans = 0.0, 0
-        self._sums: dict[str, float] = {}
-        self._updates = 0
-
-    def add(self, measured: dict[str, float]) -> None:
-        self._updates += 1
-        for name, value in measured.items():
-            self._sums[name] = self._sums.get(name, 0.0) + value
-
-    def read(self, now: float) -> dict[str, float]:
-        """The means and rates; they begin anew."""
-        passed = max(now - self.since, 1e-9)
-        report = {"updates_per_second": self._updates / passed, "plans_per_second": self.plans / passed}
-        report |= {name: total / self._updates for name, total in self._sums.items()}
-        self.since, self.plans, self._updates, self._sums = now, 0, 0, {}
-        return report
 
 
 def _parameters(task: Task) -> dict[str, Any]:
