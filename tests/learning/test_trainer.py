@@ -57,11 +57,11 @@ def assert_same(one, other):
 def test_the_best_macro_action_is_found(tmp_path, critic):
     """Its handcrafted shots are at −1 and 1; the target lies anywhere in between."""
     learning = settings(
-        updates=900, warmup=300, batch=64, replay=5000, critic=critic, critic_width=64, generator_width=64, std_max=0.5,
-        std=0.15, generator_rate=2e-3, evaluation_episodes=50, updates_per_plan=0.5,
+        updates=500, warmup=300, batch=64, replay=5000, critic=critic, critic_width=64, generator_width=64, std_max=0.5,
+        std=0.15, generator_rate=3e-3, evaluation_episodes=50,
     )  # fmt: skip
     trained = train(Target(), learning, tmp_path)
-    assert (trained.updates, trained.stopped_by) == (900, "updates")
+    assert (trained.updates, trained.stopped_by) == (500, "updates")
     planner = MagicPlanner(Target(), trained.model)
     misses = []
     for target in np.linspace(-0.6, 0.6, 13):
