@@ -102,6 +102,9 @@ class Harbour(mp.Task):
         courses, anchor = self.actions()[:-1], self.actions()[-1:]
         return MacroActions.repeat(courses, length).add(anchor)  # nobody drops the anchor three times
 
+    def macro_space(self, length):
+        return mp.BezierSpace(length, extra=(((0.0, 0.0),),))  # what `magic-pomdp train` fills; the anchor stays
+
 
 if __name__ == "__main__":
     task = Harbour()

@@ -34,6 +34,13 @@ _PLACES = {
     "Pomcpow": "planners.pomcpow",
     "PomcpowNumbers": "core.task",
     "PomcpowSettings": "planners.pomcpow",
+    "BezierSpace": "macros.spaces",
+    "HeldActionSpace": "macros.spaces",
+    "MacroSpace": "macros.spaces",
+    "MagicPlanner": "learning.planner",
+    "TrainSettings": "learning.settings",
+    "load_model": "learning.model",
+    "train": "learning.trainer",
     "EpisodeRecord": "running.episode",
     "run_episode": "running.episode",
     "Evaluation": "running.evaluate",
@@ -61,6 +68,13 @@ if TYPE_CHECKING:
     from magic_pomdp.core.task import SUCCESS as SUCCESS
     from magic_pomdp.core.task import PomcpowNumbers as PomcpowNumbers
     from magic_pomdp.core.task import Task as Task
+    from magic_pomdp.learning.model import load_model as load_model
+    from magic_pomdp.learning.planner import MagicPlanner as MagicPlanner
+    from magic_pomdp.learning.settings import TrainSettings as TrainSettings
+    from magic_pomdp.learning.trainer import train as train
+    from magic_pomdp.macros.spaces import BezierSpace as BezierSpace
+    from magic_pomdp.macros.spaces import HeldActionSpace as HeldActionSpace
+    from magic_pomdp.macros.spaces import MacroSpace as MacroSpace
     from magic_pomdp.planners.macro_despot import DespotSettings as DespotSettings
     from magic_pomdp.planners.macro_despot import MacroDespot as MacroDespot
     from magic_pomdp.planners.plan import Budget as Budget

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import re
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -13,7 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from magic_pomdp.learning.settings import TrainOptions
+
 if TYPE_CHECKING:
+    from rich.table import Table
+
+    from magic_pomdp.learning.model import Model
     from magic_pomdp.planners.plan import Budget
     from magic_pomdp.running.episode import EpisodeRecord
     from magic_pomdp.running.evaluate import PlannerChoice
@@ -46,7 +52,7 @@ TaskParameters = Annotated[
     tuple[str, ...], tyro.conf.arg(name="set", metavar="NAME=VALUE", help="A parameter of the task; can be repeated.")
 ]
 TaskName = Annotated[str, tyro.conf.arg(metavar="TASK", help="A task's name, my_module:MyTask or my_file.py:MyTask.")]
-PlannerName = Annotated[str, tyro.conf.arg(metavar="{macro-despot,despot,pomcpow}")]
+PlannerName = Annotated[str, tyro.conf.arg(metavar="{magic,macro-despot,despot,pomcpow}")]
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,9 @@ class EvaluateSettings:
     """How to evaluate."""
 
     planner: PlannerName = "macro-despot"
-    """DESPOT is Macro-DESPOT with primitive actions; POMCPOW draws its own."""
+    """DESPOT is Macro-DESPOT with primitive actions; MAGIC, with learned macro-actions; POMCPOW draws its own."""
+    model: Annotated[str | None, _default("NAME|FILE", "the best that ships for the task")] = None
+    """MAGIC's trained generator."""
     macro_length: Annotated[int | None, _default("INT", "the task's own")] = None
     """Length of the macro-actions."""
     seconds: Annotated[float | None, _default("FLOAT", "0.1")] = None
@@ -115,6 +123,8 @@ class PictureSettings:
 
     planner: PlannerName = "macro-despot"
     """Who acts."""
+    model: Annotated[str | None, _default("NAME|FILE", "the best that ships for the task")] = None
+    """MAGIC's trained generator."""
     macro_length: Annotated[int | None, _default("INT", "the task's own")] = None
     """Length of the macro-actions."""
     seconds: Annotated[float | None, _default("FLOAT", "0.1")] = None
@@ -186,6 +196,7 @@ def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
         settings.macro_length,
         _budget(settings.seconds, settings.steps),
         planner_settings(settings.planner, **{name: getattr(settings, name) for name in SHORT_NAMES}),
+        settings.model,
     )
     name = the_task.name or type(the_task).__name__
     path = check_writable(settings.json or _default_path(name, choice, choice.length(the_task), settings))
@@ -238,7 +249,8 @@ def picture(task: TaskName, /, settings: PictureSettings) -> int:
     from magic_pomdp.show.picture import draw_episode
 
     the_task = make_task(task, **_parameters(settings.parameters))
-    choice = PlannerChoice(settings.planner, settings.macro_length, _budget(settings.seconds, settings.steps))
+    budget = _budget(settings.seconds, settings.steps)
+    choice = PlannerChoice(settings.planner, settings.macro_length, budget, model=settings.model)
     name = f"{the_task.name}_{choice.name}_seed{settings.seed}_episode{settings.episode}.png"
     path = check_writable(settings.out or Path(re.sub(r"[^\w.-]", "-", name)))
     record = draw_episode(the_task, choice(the_task), path, settings.seed, settings.episode, settings.frames)
@@ -294,9 +306,83 @@ def bench(settings: BenchSettings) -> int:
     return FINE
 
 
+def train(
+    task: TaskName,
+    /,
+    options: TrainOptions,
+    out: Annotated[Path | None, _default("FOLDER", "training/…, named after task, length and seed")] = None,
+    resume: bool = False,
+    parameters: TaskParameters = (),
+) -> int:
+    """Learn macro-actions for a task. Ctrl-C saves, and the same command with --resume goes on.
+
+    Args:
+        out: Where checkpoints, metrics, the learning curve and the best generator go.
+        resume: Go on with the training in that folder.
+    """
+    _need_torch()
+    settings = options.check()
+    from magic_pomdp.running.workers import start_server
+
+    if settings.workers != 0:
+        start_server()
+    from magic_pomdp.core.registry import make_task
+    from magic_pomdp.learning.learner import Diverged
+    from magic_pomdp.learning.model import task_name
+    from magic_pomdp.learning.trainer import check_folder
+    from magic_pomdp.learning.trainer import train as run_training
+    from magic_pomdp.learning.watching import watch_all
+
+    the_task = make_task(task, **_parameters(parameters))
+    title = f"{task_name(the_task)}, length {settings.macro_length or the_task.macro_length}, seed {settings.seed}"
+    folder = out or Path("training") / re.sub(r"[^\w.-]+", "-", title)
+    check_folder(folder, resume)
+    command = shlex.join(["magic-pomdp", *sys.argv[1:]])
+    try:
+        with watch_all(folder, title) as watch:
+            trained = run_training(the_task, settings, folder, resume, watch, command)
+    except Diverged as error:
+        return _complain(f"{error} The state before it is saved in {folder}.", WRONG)
+    if trained.stopped_by == "interrupt":
+        _print(f"Interrupted after {trained.updates:,} updates; the same command with --resume goes on.")
+    if trained.model is not None and trained.score is not None:
+        score = "{return_mean:.1f} ± {return_stderr:.1f}, success {success_rate:.1%}".format_map(trained.score)
+        _print(f"The best generator returns {score} in {trained.score['episodes']} episodes; saved as {trained.model}")
+    return FINE
+
+
+def models() -> int:
+    """List the trained generators that ship, with how they were made and what they score."""
+    from magic_pomdp.learning.model import load_model, shipped_models
+
+    table = _model_table([load_model(path) for path in shipped_models()])
+    _print(table if table.row_count else "No trained generator ships yet: `magic-pomdp train TASK` makes one.")
+    return FINE
+
+
+def _model_table(models: "list[Model]") -> "Table":
+    from rich.table import Table
+
+    table = Table("model", "task", "length", "return", "success", "trained", show_lines=True)
+    for model in models:
+        card, score = model.card, model.card["score"]
+        table.add_row(
+            f"[bold]{model.name}[/bold]",
+            model.task,
+            str(model.macro_length),
+            f"{score['return_mean']:.1f} ± {score['return_stderr']:.1f}\n{score['episodes']} episodes",
+            f"{score['success_rate']:.1%}",
+            f"{card['minutes']:.0f} minutes, {card['updates']:,} updates\nseed {card['seed']}, version "
+            f"{card['version']}\n{card['command']}",
+        )
+    return table
+
+
 COMMANDS: dict[str, Callable[..., int]] = {
     "tasks": tasks,
     "evaluate": evaluate,
+    "train": train,
+    "models": models,
     "demo": demo,
     "picture": picture,
     "check": check,
@@ -377,10 +463,11 @@ def _default_path(task: str, choice: "PlannerChoice", length: int, settings: Eva
         task,
         choice.name,
         f"L{length}",
-        f"{choice.budget}",
+        str(choice.budget),
         f"seed{settings.seed}",
         f"{settings.episodes}episodes",
     ]
+    parts += [Path(settings.model).stem] if settings.model is not None else []
     for name, short in SHORT_NAMES.items():
         value = getattr(settings, name)
         parts += [] if value is None else [f"{short}{value}" if isinstance(value, str) else f"{short}{value:g}"]
@@ -401,6 +488,13 @@ def _need_matplotlib() -> None:
 
     if find_spec("matplotlib") is None:
         raise ValueError("Drawing needs matplotlib: pip install 'magic-pomdp[show]'.")
+
+
+def _need_torch() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        raise ValueError("Learning needs torch: pip install 'magic-pomdp[learn]'.")
 
 
 @contextmanager

@@ -11,13 +11,16 @@ others only read. A random stream is passed wherever chance is needed (`randomne
 import dataclasses
 import inspect
 import math
-from typing import Any, ClassVar, NamedTuple, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, dataclass_transform
 
 import numpy as np
 
 from magic_pomdp.core import compiling
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import integer
+
+if TYPE_CHECKING:
+    from magic_pomdp.macros.spaces import MacroSpace
 
 RUNNING = 0
 """The episode goes on."""
@@ -61,12 +64,13 @@ class Task:
     Compiled as well, but with defaults that do for most tasks:
 
     ======================================================================  =========================================
+    observation_key(self, observation) -> int                               equal keys share a branch; cells of noise
     draw_action(self, actions, random, action)                              fill a random action; a row of `actions`
     rollout_action(self, context, state, actions, random, action)           fill a guess at a good one; a random one
     particle_features, context_features, state_distance                     see below
     ======================================================================  =========================================
 
-    Written in ordinary Python, never compiled: `actions` (and, if wanted, `macro_actions`) and `draw`.
+    Written in ordinary Python, never compiled: `actions` (and, if wanted, `macro_actions`, `macro_space`) and `draw`.
     A terminal state absorbs: `step` leaves it unchanged, earns 0 and reports the same outcome again.
     """
 
@@ -184,6 +188,13 @@ class Task:
     def macro_actions(self, length: int) -> MacroActions:
         """The handcrafted macro-actions of a length. Default: every primitive action, repeated."""
         return MacroActions.repeat(self.actions(), length)
+
+    def macro_space(self, length: int) -> "MacroSpace":
+        """What a generator learns to fill: how its parameters become macro-actions of a length. Default: as many
+        actions as `actions` has, each held for that length, all their numbers free in the range of `actions`."""
+        from magic_pomdp.macros.spaces import HeldActionSpace
+
+        return HeldActionSpace.of_actions(self.actions(), length)
 
     def draw(self, axes, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
         """Draw a frame on matplotlib's `axes`: the true states so far (the last is now) and the belief's particles."""

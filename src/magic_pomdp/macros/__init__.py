@@ -1,6 +1,7 @@
 """From parameters to primitive actions."""
 
 from magic_pomdp.macros.bezier import decode_bezier
+from magic_pomdp.macros.spaces import BezierSpace, HeldActionSpace, MacroSpace
 from magic_pomdp.macros.straight import compass, directions
 
-__all__ = ["compass", "decode_bezier", "directions"]
+__all__ = ["BezierSpace", "HeldActionSpace", "MacroSpace", "compass", "decode_bezier", "directions"]

@@ -16,6 +16,8 @@ from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.core.registry import nearest
 from magic_pomdp.core.task import Task
+from magic_pomdp.learning.model import find_model
+from magic_pomdp.learning.planner import MagicPlanner
 from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespot
 from magic_pomdp.planners.plan import Budget, Planner
 from magic_pomdp.planners.pomcpow import Pomcpow, PomcpowSettings
@@ -24,6 +26,7 @@ from magic_pomdp.running.statistics import mean, percentile, standard_error
 from magic_pomdp.running.workers import JobFailed, available_cores, run_jobs
 
 PLANNERS: dict[str, type[DespotSettings | PomcpowSettings]] = {
+    "magic": DespotSettings,
     "macro-despot": DespotSettings,
     "despot": DespotSettings,
     "pomcpow": PomcpowSettings,
@@ -61,6 +64,8 @@ class PlannerChoice:
     budget: Budget = field(default_factory=lambda: Budget(seconds=0.1))
     settings: DespotSettings | PomcpowSettings | None = None
     """Of the planner's own kind (default: its defaults)."""
+    model: str | None = None
+    """MAGIC's trained generator: the name of one that ships, or a file (default: the best that ships for the task)."""
 
     def __post_init__(self) -> None:
         kind = PLANNERS[check_planner_name(self.name)]
@@ -75,11 +80,15 @@ class PlannerChoice:
                 f"{WITHOUT_MACRO_ACTIONS[self.name]} plans with primitive actions, so its macro length is 1, not "
                 f"{self.macro_length}: use macro-despot for longer ones."
             )
+        if self.model is not None and self.name != "magic":
+            raise ValueError(f"Only the planner magic uses a model, not {self.name}.")
 
-    def __call__(self, task: Task) -> MacroDespot | Pomcpow:
+    def __call__(self, task: Task) -> MacroDespot | MagicPlanner | Pomcpow:
         settings = self.settings or PLANNERS[self.name]()
         if isinstance(settings, PomcpowSettings):
             return Pomcpow(task, settings, self.budget)
+        if self.name == "magic":
+            return MagicPlanner(task, self.model, settings, self.budget, self.macro_length)
         if self.name == "despot":
             macro_actions = MacroActions.repeat(task.actions(), 1)
         else:
@@ -88,6 +97,8 @@ class PlannerChoice:
 
     def length(self, task: Task) -> int:
         """Length of the macro-actions in a task."""
+        if self.name == "magic":
+            return find_model(task, self.model, self.macro_length).macro_length
         return 1 if self.name in WITHOUT_MACRO_ACTIONS else self.macro_length or task.macro_length
 
 
@@ -243,7 +254,7 @@ class _EpisodeJob:
 
 def warm_up(task: Task, planner: Planner) -> None:
     """Compile the planner, or load it from disk, so that the time of the first plan is that of a search."""
-    if isinstance(planner, (MacroDespot, Pomcpow)):
+    if isinstance(planner, MacroDespot | MagicPlanner | Pomcpow):
         context, state = draw_beginning(task, new_stream(0))
         belief = Belief(task, context, state[None])
         plan = planner.plan(belief, context, budget=Budget(steps=1))
@@ -254,11 +265,10 @@ def warm_up(task: Task, planner: Planner) -> None:
 def describe(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> Evaluation:
     """An evaluation before its first episode: what is to be evaluated."""
     planner = make_planner(task)
-    macro_actions: MacroActions | None = getattr(planner, "macro_actions", None)
     return Evaluation(
         task=task.name or type(task).__name__,
         planner=make_planner.name if isinstance(make_planner, PlannerChoice) else type(planner).__name__,
-        macro_length=None if macro_actions is None else int(macro_actions.lengths.max()),
+        macro_length=_macro_length(planner),
         budget=getattr(planner, "budget", None),
         seed=seed,
         settings=_settings(task, planner),
@@ -266,6 +276,11 @@ def describe(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> 
         records=(),
         complete=False,
     )
+
+
+def _macro_length(planner: Planner) -> int | None:
+    macro_actions: MacroActions | None = getattr(planner, "macro_actions", None)
+    return getattr(planner, "macro_length", None) if macro_actions is None else int(macro_actions.lengths.max())
 
 
 def _settings(task: Task, planner: Planner) -> dict[str, Any]:

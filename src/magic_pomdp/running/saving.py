@@ -24,12 +24,16 @@ def check_writable(path: Path) -> Path:
 
 
 def save_json(path: Path, data: dict[str, Any]) -> None:
-    """Write a file of JSON in one step: whoever reads it sees the old text or the new, never half."""
+    """Write a file of JSON in one step."""
+    save_bytes(path, (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def save_bytes(path: Path, content: bytes) -> None:
+    """Write a file in one step: whoever reads it sees the old content or the new, never half."""
     temporary = _temporary(path)
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            json.dump(data, file, indent=2, ensure_ascii=False)
-            file.write("\n")
+        with temporary.open("wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

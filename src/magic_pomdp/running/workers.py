@@ -11,11 +11,12 @@ import pickle
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import connection, forkserver
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
+Job = TypeVar("Job", bound=Hashable)
 Result = TypeVar("Result")
 
 ATTEMPTS = 3
@@ -49,16 +50,28 @@ def start_server() -> None:
 
 
 def run_jobs(
-    make_function: Callable[[], Callable[[int], Result]],
-    jobs: Iterable[int],
+    make_function: Callable[[], Callable[[Job], Result]],
+    jobs: Iterable[Job],
     workers: int,
     kind: str = "Job",
-) -> Generator[tuple[int, Result], None, None]:
+) -> Generator[tuple[Job, Result], None, None]:
     """Yield (job, result) for every job, in the order in which they are finished.
 
     Each worker calls `make_function` once (it must be picklable) and then its result for one job after the other.
     With 0 workers everything happens in this process. `kind` is what messages call a job.
     """
+    return cast(Generator[tuple[Job, Result], None, None], poll_jobs(make_function, jobs, workers, kind))
+
+
+def poll_jobs(
+    make_function: Callable[[], Callable[[Job], Result]],
+    jobs: Iterable[Job],
+    workers: int,
+    kind: str = "Job",
+    patience: Callable[[], float | None] = lambda: None,
+) -> Generator[tuple[Job, Result] | None, None, None]:
+    """Like `run_jobs`, but yield None, too, whenever no result has come for as many seconds as `patience` says (None:
+    for ever): so the caller can do other things between results. A job is taken from `jobs` when a worker is free."""
     if workers < 0:
         raise ValueError(f"The number of workers must be at least 0, not {workers}.")
     if workers == 0:
@@ -67,10 +80,10 @@ def run_jobs(
         payload = pickle.dumps(make_function)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise ValueError(f"This cannot be sent to worker processes ({error}): use 0 workers.") from None
-    return _run_in_workers(payload, jobs, workers, kind)
+    return _run_in_workers(payload, jobs, workers, kind, patience)
 
 
-def _run_here(make_function: Callable, jobs: Iterable[int], kind: str) -> Generator[tuple[int, Any], None, None]:
+def _run_here(make_function: Callable, jobs: Iterable, kind: str) -> Generator[tuple[Any, Any], None, None]:
     try:
         function = make_function()
     except Exception as error:
@@ -84,16 +97,19 @@ def _run_here(make_function: Callable, jobs: Iterable[int], kind: str) -> Genera
 
 
 def _run_in_workers(
-    payload: bytes, jobs: Iterable[int], count: int, kind: str
-) -> Generator[tuple[int, Any], None, None]:
+    payload: bytes, jobs: Iterable, count: int, kind: str, patience: Callable[[], float | None]
+) -> Generator[tuple[Any, Any] | None, None, None]:
     start_server()
     waiting = iter(jobs)
-    deaths: Counter[int] = Counter()
+    deaths: Counter[Any] = Counter()
     workers: dict[Any, _Worker] = {}
     try:
         _add_workers(workers, 1, payload, waiting)  # it compiles what there is to compile; the others then load it
         while workers:
-            for ready in connection.wait(list(workers)):
+            all_ready = connection.wait(list(workers), patience())
+            if not all_ready:
+                yield None
+            for ready in all_ready:
                 worker, job = workers[ready], workers[ready].job
                 message, value = worker.receive()
                 if message == READY and count > 0:
@@ -120,7 +136,7 @@ def _run_in_workers(
             worker.stop()
 
 
-def _add_workers(workers: "dict[Any, _Worker]", count: int, payload: bytes, jobs: Iterator[int]) -> None:
+def _add_workers(workers: "dict[Any, _Worker]", count: int, payload: bytes, jobs: Iterator) -> None:
     for _, job in zip(range(count), jobs, strict=False):
         worker = _Worker(payload, job)
         workers[worker.connection] = worker
@@ -129,7 +145,7 @@ def _add_workers(workers: "dict[Any, _Worker]", count: int, payload: bytes, jobs
 class _Worker:
     """The caller's side of one worker process, which always has a job."""
 
-    def __init__(self, payload: bytes, job: int) -> None:
+    def __init__(self, payload: bytes, job: Any) -> None:
         self.connection, far_end = _context.Pipe()
         self.process = _context.Process(target=_serve, args=(far_end, payload), daemon=True)
         self.ready = False
@@ -138,7 +154,7 @@ class _Worker:
         far_end.close()  # the worker's is now the only one, so that its death ends the connection
         self.give(job)
 
-    def give(self, job: int) -> None:
+    def give(self, job: Any) -> None:
         self.job = job
         with suppress(OSError):  # of a worker that has died: this is seen when its answer is awaited
             self.connection.send(job)

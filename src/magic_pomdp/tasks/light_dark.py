@@ -11,6 +11,7 @@ import numpy as np
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import normal, uniform
 from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, PomcpowNumbers, Task
+from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
 
 X, Y, STEPS, OUTCOME = range(4)
@@ -31,6 +32,8 @@ class LightDark(Task):
     action_size = 2
     observation_size = 3
     context_size = 5
+    particle_features_size = 4
+    context_features_size = 3
     continuous_state = (X, Y)
     scenarios = 20
     search_depth = 60
@@ -159,6 +162,18 @@ class LightDark(Task):
             heading = 2.0 * math.pi * uniform(random)
             action[0], action[1] = math.cos(heading), math.sin(heading)
 
+    def particle_features(self, context, state, features):
+        """Where goal and light are as seen from the robot, and the time."""
+        features[0] = (context[GOAL_X] - state[X]) / self.arena
+        features[1] = (context[GOAL_Y] - state[Y]) / self.arena
+        features[2] = (context[LIGHT] - state[X]) / self.arena
+        features[3] = state[STEPS] / self.max_steps
+
+    def context_features(self, context, features):
+        features[0] = context[GOAL_X] / self.arena
+        features[1] = context[GOAL_Y] / self.arena
+        features[2] = context[LIGHT] / self.arena
+
     def state_distance(self, state, other):
         return math.hypot(state[X] - other[X], state[Y] - other[Y])
 
@@ -167,6 +182,9 @@ class LightDark(Task):
 
     def macro_actions(self, length: int) -> MacroActions:
         return MacroActions.repeat(compass(8), length).add(np.zeros((1, 2)))
+
+    def macro_space(self, length: int) -> BezierSpace:
+        return BezierSpace(length, extra=(((0.0, 0.0),),))  # Stop is always there, and never more than once
 
     def draw(self, axes, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
         from matplotlib.patches import Circle

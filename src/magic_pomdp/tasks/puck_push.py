@@ -11,6 +11,7 @@ from numba import njit
 
 from magic_pomdp.core.randomness import normal, uniform
 from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, PomcpowNumbers, Task
+from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
 
 BOT_X, BOT_Y, PUCK_X, PUCK_Y, STEPS, OUTCOME = range(6)
@@ -20,6 +21,8 @@ GOAL_X, GOAL_Y = range(2)
 SEEN_BOT_X, SEEN_BOT_Y, SEEN, SEEN_PUCK_X, SEEN_PUCK_Y = range(5)
 """Observation: the robot; 1 and the puck, or 0 0 0 if it is not seen."""
 
+BOARD = 600.0
+"""A length in whose units positions on the board are small numbers."""
 LOG_TWO_PI = math.log(2.0 * math.pi)
 
 
@@ -31,6 +34,7 @@ class PuckPush(Task):
     action_size = 2
     observation_size = 5
     context_size = 2
+    particle_features_size = 7
     scenarios = 30
     search_depth = 100
     macro_length = 2
@@ -199,12 +203,29 @@ class PuckPush(Task):
         heading = 2.0 * math.pi * uniform(random)
         action[0], action[1] = math.cos(heading), math.sin(heading)
 
+    def particle_features(self, context, state, features):
+        """The goal as seen from the puck, the puck as seen from the robot, the puck on the board, and the time."""
+        features[0] = (context[GOAL_X] - state[PUCK_X]) / BOARD
+        features[1] = (context[GOAL_Y] - state[PUCK_Y]) / BOARD
+        features[2] = (state[PUCK_X] - state[BOT_X]) / (self.bot_radius + self.puck_radius)
+        features[3] = (state[PUCK_Y] - state[BOT_Y]) / (self.bot_radius + self.puck_radius)
+        features[4] = state[PUCK_X] / BOARD
+        features[5] = state[PUCK_Y] / BOARD
+        features[6] = state[STEPS] / self.max_steps
+
+    def context_features(self, context, features):
+        features[0] = context[GOAL_X] / BOARD
+        features[1] = context[GOAL_Y] / BOARD
+
     def state_distance(self, state, other):
         bot = math.hypot(state[BOT_X] - other[BOT_X], state[BOT_Y] - other[BOT_Y])
         return 0.5 * (bot + math.hypot(state[PUCK_X] - other[PUCK_X], state[PUCK_Y] - other[PUCK_Y]))
 
     def actions(self) -> np.ndarray:
         return compass(8)
+
+    def macro_space(self, length: int) -> BezierSpace:
+        return BezierSpace(length)
 
     def draw(self, axes, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
         from matplotlib.patches import Circle, Rectangle

@@ -139,6 +139,21 @@ def check_choices(task: Task) -> Iterator[Finding]:
             advice = "Correct the array or action_size"
             yield Finding("macro_actions", seen, f"action_size = {task.action_size} numbers", advice)
             return
+    if type(task).actions is not Task.actions or type(task).macro_space is not Task.macro_space:
+        yield from _check_macro_space(task)
+
+
+def _check_macro_space(task: Task) -> Iterator[Finding]:
+    space = attempt("macro_space", task.macro_space, task.macro_length)
+    decode = getattr(space, "decode", None)
+    if decode is None or not hasattr(space, "start"):
+        seen, advice = f"it returned {type(space).__name__}", "Return a magic_pomdp.BezierSpace or HeldActionSpace"
+        yield Finding("macro_space", seen, "a macro-action space", advice)
+        return
+    decoded = attempt("macro_space", decode, space.start)
+    if decoded.actions.shape[2] != task.action_size:
+        seen = f"its actions have {decoded.actions.shape[2]} numbers"
+        yield Finding("macro_space", seen, f"action_size = {task.action_size} numbers", "Correct the space")
 
 
 def primitive_actions(task: Task) -> np.ndarray:

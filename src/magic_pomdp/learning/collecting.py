@@ -1,0 +1,151 @@
+"""What a training's workers do: run episodes with the generator as it is now, and bring back the experience."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from magic_pomdp.core.belief import Belief
+from magic_pomdp.core.randomness import new_stream, stream_key
+from magic_pomdp.core.task import Task
+from magic_pomdp.learning.generator import Features, Generator, GeneratorShape, draw_normal, place, unplace
+from magic_pomdp.learning.replay import Experience
+from magic_pomdp.macros.spaces import MacroSpace
+from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespot
+from magic_pomdp.planners.plan import Budget, Plan
+from magic_pomdp.running.episode import EpisodeRecord, run_episode
+
+TRAINING, EVALUATION, FINAL = range(3)
+"""Purposes of an episode. Each has its own luck, so that nothing is evaluated on the episodes it has learned from."""
+LIVE, EVALUATED = range(2)
+"""Rows of the board: the generator as it is now, and the one being evaluated."""
+SAMPLING = 1
+"""The stream, below a plan's seed, from which parameters are drawn."""
+
+
+@dataclass(frozen=True)
+class EpisodeJob:
+    """An episode to run."""
+
+    purpose: int
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.number} of the {('training', 'evaluation', 'final evaluation')[self.purpose]}"
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What an episode brought."""
+
+    record: EpisodeRecord
+    experience: Experience | None
+    """None from an evaluation."""
+
+
+class Board:
+    """The weights for all workers to see, in a file that they map into memory.
+
+    A worker that reads while the learner writes finds some weights newer than others, which does no harm. Version 0
+    means that there are no weights yet.
+    """
+
+    HEADER = 2
+
+    def __init__(self, path: Path, weights: int, create: bool = False) -> None:
+        size = self.HEADER * 8 + 2 * weights * 4
+        if create:
+            path.write_bytes(bytes(size))
+        memory = np.memmap(path, np.uint8, mode="r+" if create else "r", shape=(size,))
+        self._versions = memory[: self.HEADER * 8].view(np.int64)
+        self._weights = memory[self.HEADER * 8 :].view(np.float32).reshape(2, weights)
+
+    def write(self, row: int, weights: np.ndarray) -> None:
+        self._weights[row] = weights
+        self._versions[row] += 1
+
+    def version(self, row: int) -> int:
+        return int(self._versions[row])
+
+    def read(self, row: int) -> np.ndarray:
+        return self._weights[row].copy()
+
+
+@dataclass(frozen=True)
+class Collecting:
+    """What is sent to a worker; called there, it gives the function that runs an episode."""
+
+    task: Task
+    shape: GeneratorShape
+    macro_length: int
+    board: Path
+    seed: int
+    plan_steps: int
+    evaluation_steps: int
+    warmup_std: float
+    despot: DespotSettings = field(default_factory=DespotSettings)
+
+    def __call__(self) -> Callable[[EpisodeJob], Collected]:
+        return Collector(self).run
+
+
+class Collector:
+    """A worker: one planner for episodes of all purposes."""
+
+    def __init__(self, setup: Collecting) -> None:
+        self.setup, self.task = setup, setup.task
+        self.space: MacroSpace = self.task.macro_space(setup.macro_length)
+        self.board = Board(setup.board, setup.shape.weight_count)
+        self.features = Features(self.task, setup.shape)
+        self.despot = MacroDespot(self.task, self.space.decode(self.space.start), setup.despot)
+        self._generator: Generator | None = None
+        self._known = (-1, -1)
+        self._job = EpisodeJob(TRAINING, 0)
+        self._rows: list[tuple] = []
+
+    def run(self, job: EpisodeJob) -> Collected:
+        """Run an episode."""
+        self._job, self._rows = job, []
+        record = run_episode(self.task, self, purpose_seed(self.setup.seed, job.purpose), job.number)
+        if job.purpose != TRAINING:
+            return Collected(record, None)
+        columns = zip(*self._rows, strict=True)
+        return Collected(record, Experience(*(np.array(column, dtype=np.float32) for column in columns)))
+
+    def plan(
+        self,
+        belief: Belief | np.ndarray,
+        context: np.ndarray,
+        *,
+        budget: Budget | None = None,
+        seed: int | np.uint64 = 0,
+    ) -> Plan:
+        """Plan with parameters that fit the episode's purpose: noisy ones to learn from, the mean ones to be judged."""
+        training, count = self._job.purpose == TRAINING, self.space.count
+        particles, known = self.features(belief, context)
+        generator = self._current(LIVE if training else EVALUATED)
+        if generator is None:
+            noise = self.setup.warmup_std * draw_normal(new_stream(seed, SAMPLING), self.space.start.shape)
+            parameters = place(unplace(self.space.start, self.space.kind) + noise, self.space.kind)
+        elif training:
+            parameters = generator.sample(particles, known, new_stream(seed, SAMPLING))
+        else:
+            parameters = generator.mean(particles, known)
+        budget = budget or Budget(steps=self.setup.plan_steps if training else self.setup.evaluation_steps)
+        plan = self.despot.plan(belief, context, macro_actions=self.space.decode(parameters), budget=budget, seed=seed)
+        if training:
+            assert plan.values is not None
+            self._rows.append((particles, known, parameters, plan.value, plan.values[:count]))
+        return plan
+
+    def _current(self, row: int) -> Generator | None:
+        version = self.board.version(row)
+        if version > 0 and self._known != (row, version):
+            self._generator, self._known = Generator(self.setup.shape, self.board.read(row)), (row, version)
+        return self._generator if version > 0 else None
+
+
+def purpose_seed(seed: int, purpose: int) -> int:
+    """The seed of a training's episodes of some purpose; far from those that a person would choose."""
+    return int(stream_key(seed, 1 + purpose)) >> 1

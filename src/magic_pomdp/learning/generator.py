@@ -1,0 +1,322 @@
+"""A generator at run time: belief and context → parameters Φ, compiled and without torch.
+
+`networks.py` trains the same network. Both know it by `layout`: the names and shapes of its arrays, in order. Here they
+lie behind each other in one vector of float32, which also makes it cheap to hand new weights to worker processes.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+from numba import njit
+
+from magic_pomdp.core.belief import Belief, check_particles, check_vector
+from magic_pomdp.core.randomness import normal
+from magic_pomdp.core.task import Task
+from magic_pomdp.core.views import borrow
+from magic_pomdp.learning.settings import Conditioning
+from magic_pomdp.macros.spaces import Kind, MacroSpace
+
+kernel = njit(cache=True, error_model="numpy")
+compiled = njit(error_model="numpy", fastmath={"contract"})
+
+SMALLEST_SPREAD = 1e-3
+"""Added to a relative spread before its logarithm is taken."""
+NORM_EPSILON = 1e-5
+"""Added to the variance in layer normalisation."""
+
+
+@dataclass(frozen=True)
+class GeneratorShape:
+    """All that determines the arrays of a generator."""
+
+    particle_features: int
+    """Numbers that describe a particle."""
+    context_features: int
+    """Numbers that describe the context."""
+    count: int
+    """Macro-actions that it fills with parameters."""
+    size: int
+    """Parameters of each."""
+    kind: Kind
+    """Where the parameters of a macro-action lie."""
+    particles: int = 32
+    """Particles of a belief that it looks at."""
+    encoder: int = 64
+    """Width of the layer that every particle passes."""
+    trunk: tuple[int, ...] = (256, 256)
+    """Widths of the layers behind."""
+    conditioning: Conditioning = "belief+context"
+    """What it is told."""
+    std_range: tuple[float, float] = (0.04, 0.25)
+    """Between these lies the standard deviation of a sampled parameter (before it is normalised or squashed)."""
+
+    def __post_init__(self) -> None:
+        if self.conditioning not in get_args(Conditioning):
+            raise ValueError(
+                f"A generator cannot be conditioned on {self.conditioning!r}, only on one of "
+                f"{', '.join(get_args(Conditioning))}."
+            )
+        for name in ("particles", "count", "size"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"A generator's {name} must be at least 1, not {getattr(self, name)}.")
+        if not self.trunk or min(self.encoder, *self.trunk) < 1:
+            raise ValueError("A generator's encoder and trunk need at least one layer each, of width at least 1.")
+        if not 0.0 < self.std_range[0] <= self.std_range[1]:
+            raise ValueError(f"The range of standard deviations must be positive and in order, not {self.std_range}.")
+
+    @classmethod
+    def for_task(cls, task: Task, space: MacroSpace, **sizes) -> "GeneratorShape":
+        """The shape that fits a task and a macro-action space."""
+        seen = int(task.particle_features_size), int(task.context_features_size)
+        return cls(*seen, space.count, space.size, space.kind, **sizes)
+
+    @property
+    def sees_belief(self) -> bool:
+        return self.conditioning in ("belief+context", "belief")
+
+    @property
+    def sees_context(self) -> bool:
+        return self.conditioning in ("belief+context", "context")
+
+    @property
+    def encoder_inputs(self) -> int:
+        """Every particle twice: on the scale of all beliefs, and relative to this belief's mean."""
+        return 2 * self.particle_features
+
+    @property
+    def summary(self) -> int:
+        """Numbers that describe a belief to the trunk: the pooled layer, mean, spread and its logarithm."""
+        return self.encoder + 3 * self.particle_features
+
+    @property
+    def trunk_inputs(self) -> int:
+        """What the trunk sees; a constant 1 if it is told nothing."""
+        told = self.sees_belief * self.summary + self.sees_context * self.context_features
+        return max(1, told)
+
+    @property
+    def outputs(self) -> int:
+        """The mean of every parameter, and one standard deviation a macro-action."""
+        return self.count * self.size + self.count
+
+    def layout(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of all arrays, in the order in which the vector of weights holds them."""
+        arrays: dict[str, tuple[int, ...]] = {
+            "normaliser.centre": (self.particle_features,),
+            "normaliser.scale": (self.particle_features,),
+            "normaliser.spread": (self.particle_features,),
+            "normaliser.context_centre": (self.context_features,),
+            "normaliser.context_scale": (self.context_features,),
+        }
+        if self.sees_belief:
+            arrays |= {"encoder.weight": (self.encoder, self.encoder_inputs), "encoder.bias": (self.encoder,)}
+        before = self.trunk_inputs
+        for i, width in enumerate(self.trunk):
+            arrays |= {f"trunk.{i}.weight": (width, before), f"trunk.{i}.bias": (width,)}
+            arrays |= {f"norm.{i}.weight": (width,), f"norm.{i}.bias": (width,)}
+            before = width
+        return arrays | {"head.weight": (self.outputs, before), "head.bias": (self.outputs,)}
+
+    def pack(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
+        """The vector of weights of arrays by name. Matrices (out, in) lie in it by inputs, as the kernel reads them."""
+        parts = []
+        for name, shape in self.layout().items():
+            if name not in arrays or arrays[name].shape != shape:
+                found = arrays[name].shape if name in arrays else "missing"
+                raise ValueError(f"The generator's {name} must have shape {shape}, but is {found}.")
+            parts.append(np.ascontiguousarray(arrays[name].T, dtype=np.float32).ravel())
+        return np.concatenate(parts)
+
+    @property
+    def weight_count(self) -> int:
+        """Length of the vector of weights."""
+        return sum(math.prod(shape) for shape in self.layout().values())
+
+
+class Features:
+    """What networks see of a belief and a context: float32 arrays (particles, particle_features), (context_features,).
+
+    The particles are evenly picked from the belief's. A generator that is told of the belief alone must not find the
+    context in its particles; it is shown them with a context of zeros.
+    """
+
+    def __init__(self, task: Task, shape: GeneratorShape) -> None:
+        self.task, self.shape = task, shape
+        self._hidden_context = np.zeros(task.context_size)
+        self._particles = np.zeros((shape.particles, shape.particle_features))
+        self._context = np.zeros(shape.context_features)
+
+    def __call__(self, belief: Belief | np.ndarray, context: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        particles = belief.particles if isinstance(belief, Belief) else check_particles(self.task, belief)
+        context = check_vector(context, self.task.context_size, "context")
+        shown = self._hidden_context if self.shape.conditioning == "belief" else context
+        _describe(self.task, context, shown, particles, self._particles, self._context)
+        return self._particles.astype(np.float32), self._context.astype(np.float32)
+
+
+class Generator:
+    """Parameters of a macro-action set for a belief and a context, given as `Features` gives them."""
+
+    def __init__(self, shape: GeneratorShape, weights: np.ndarray) -> None:
+        if weights.shape != (shape.weight_count,):
+            raise ValueError(f"This generator has {shape.weight_count} weights, not {weights.shape}.")
+        if not np.isfinite(weights).all():
+            raise ValueError("The generator's weights contain NaN or infinity.")
+        self.shape, self.weights = shape, np.ascontiguousarray(weights, dtype=np.float32)
+        self._trunk = np.array((shape.trunk_inputs, *shape.trunk, shape.outputs), np.int64)
+        self._particle = np.empty(shape.encoder_inputs + shape.encoder, np.float32)
+        self._layers = np.empty((2, max(self._trunk)), np.float32)
+
+    def mean(self, particles: np.ndarray, context: np.ndarray) -> np.ndarray:
+        """The parameters to act with, float64 (count, size)."""
+        centre, _ = self._run(particles, context)
+        return place(centre, self.shape.kind)
+
+    def sample(self, particles: np.ndarray, context: np.ndarray, random: np.ndarray) -> np.ndarray:
+        """Parameters to learn with: drawn around the mean, float64 (count, size)."""
+        centre, std = self._run(particles, context)
+        if self.shape.kind == "sphere":
+            centre = place(centre, "sphere")
+        return place(centre + std[:, None] * draw_normal(random, centre.shape), self.shape.kind)
+
+    def _run(self, particles: np.ndarray, context: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        shape = self.shape
+        output = _forward(
+            particles, context, self.weights, shape.encoder if shape.sees_belief else 0, shape.sees_context,
+            self._trunk, self._particle, self._layers,
+        ).astype(np.float64)  # fmt: skip
+        low, high = np.log(shape.std_range)
+        std = np.exp(0.5 * (low + high) + 0.5 * (high - low) * np.tanh(output[shape.count * shape.size :]))
+        return output[: shape.count * shape.size].reshape(shape.count, shape.size), std
+
+
+def place(parameters: np.ndarray, kind: Kind) -> np.ndarray:
+    """Bring free numbers to where parameters lie: normalise a sphere's, squash a box's; shape (…, size)."""
+    if kind == "box":
+        return np.tanh(parameters)
+    return parameters / np.maximum(np.linalg.norm(parameters, axis=-1, keepdims=True), 1e-9)
+
+
+def unplace(parameters: np.ndarray, kind: Kind) -> np.ndarray:
+    """Free numbers that `place` would bring there; those at the edge of a box move a little inside."""
+    return np.arctanh(np.clip(parameters, -0.95, 0.95)) if kind == "box" else parameters
+
+
+def draw_normal(random: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Standard normal numbers from a stream."""
+    values = np.empty(shape)
+    _fill_normal(random, values.reshape(-1))
+    return values
+
+
+@kernel
+def _fill_normal(random, values):
+    for i in range(len(values)):
+        values[i] = normal(random)
+
+
+@kernel
+def _describe(task, context, shown, particles, particle_features, context_features):
+    context, shown, particles = borrow(context), borrow(shown), borrow(particles)
+    particle_features, context_features = borrow(particle_features), borrow(context_features)
+    task.context_features(context, context_features)
+    count = len(particle_features)
+    for i in range(count):
+        picked = (2 * i + 1) * len(particles) // (2 * count)
+        task.particle_features(shown, particles[picked], particle_features[i])
+
+
+@kernel
+def _forward(particles, context, weights, encoder, sees_context, trunk, particle, layers):
+    """The network's outputs. `encoder` is the width of the particles' layer, 0 if they are not looked at; `particle`
+    and `layers` are room to work in."""
+    features, contexts = particles.shape[1], len(context)
+    told, used = layers[0], 0
+    told[0] = np.float32(1.0)  # for a generator that is told nothing
+    offset = 3 * features + 2 * contexts
+    if encoder > 0:
+        offset = _encode(particles, weights, offset, encoder, particle, told)
+        _summarise(particles, weights, told[encoder:])
+        used = encoder + 3 * features
+    if sees_context:
+        for j in range(contexts):
+            centre, scale = weights[3 * features + j], weights[3 * features + contexts + j]
+            told[used + j] = (context[j] - centre) / scale
+    for layer in range(len(trunk) - 1):
+        source, target = layers[layer % 2], layers[(layer + 1) % 2]
+        offset = _dense(source, weights, offset, trunk[layer], trunk[layer + 1], target)
+        if layer < len(trunk) - 2:
+            offset = _normalise(target, weights, offset, trunk[layer + 1])
+    return layers[(len(trunk) - 1) % 2, : trunk[-1]].copy()
+
+
+@compiled
+def _encode(particles, weights, offset, width, particle, pooled):
+    """The mean over all particles of a layer with ReLU; where its weights end."""
+    features, count = particles.shape[1], len(particles)
+    inputs, layer = particle[: 2 * features], particle[2 * features :]
+    for j in range(width):
+        pooled[j] = np.float32(0.0)
+    for i in range(count):
+        for j in range(features):
+            inputs[j] = (particles[i, j] - weights[j]) / weights[features + j]
+            inputs[features + j] = (particles[i, j] - _column_mean(particles, j)) / weights[2 * features + j]
+        _dense(inputs, weights, offset, 2 * features, width, layer)
+        for j in range(width):
+            pooled[j] += max(layer[j], np.float32(0.0)) / np.float32(count)
+    return offset + width * (2 * features + 1)
+
+
+@compiled
+def _column_mean(particles, column):
+    total = np.float32(0.0)
+    for i in range(len(particles)):
+        total += particles[i, column]
+    return total / np.float32(len(particles))
+
+
+@compiled
+def _summarise(particles, weights, summary):
+    """Mean, spread and logarithm of the spread of every feature."""
+    features, count = particles.shape[1], len(particles)
+    for j in range(features):
+        mean, square = _column_mean(particles, j), np.float32(0.0)
+        for i in range(count):
+            square += (particles[i, j] - mean) ** 2
+        relative = math.sqrt(square / np.float32(count)) / weights[2 * features + j]
+        summary[j] = (mean - weights[j]) / weights[features + j]
+        summary[features + j] = relative
+        summary[2 * features + j] = math.log(relative + SMALLEST_SPREAD)
+
+
+@compiled
+def _dense(source, weights, offset, inputs, outputs, target):
+    """target = W source + b; where the layer's weights end."""
+    matrix = weights[offset : offset + inputs * outputs]
+    bias = weights[offset + inputs * outputs : offset + (inputs + 1) * outputs]
+    for j in range(outputs):
+        target[j] = bias[j]
+    for i in range(inputs):
+        value, row = source[i], matrix[i * outputs : (i + 1) * outputs]
+        if value != np.float32(0.0):
+            for j in range(outputs):
+                target[j] += value * row[j]
+    return offset + (inputs + 1) * outputs
+
+
+@compiled
+def _normalise(layer, weights, offset, width):
+    """Layer normalisation and ReLU, in place; where its weights end."""
+    mean, square = np.float32(0.0), np.float32(0.0)
+    for j in range(width):
+        mean += layer[j]
+    mean /= np.float32(width)
+    for j in range(width):
+        square += (layer[j] - mean) ** 2
+    factor = np.float32(1.0) / np.float32(math.sqrt(square / np.float32(width) + NORM_EPSILON))
+    for j in range(width):
+        value = (layer[j] - mean) * factor * weights[offset + j] + weights[offset + width + j]
+        layer[j] = max(value, np.float32(0.0))
+    return offset + 2 * width

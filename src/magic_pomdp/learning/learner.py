@@ -1,0 +1,154 @@
+"""The learner: critic, generator and α, and one update of all three."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from magic_pomdp.core.randomness import stream_key
+from magic_pomdp.learning.generator import GeneratorShape
+from magic_pomdp.learning.networks import FlatCritic, GeneratorNetwork, Normaliser, SetCritic
+from magic_pomdp.learning.objectives import (
+    LOG_ALPHA_RANGE,
+    alpha_objective,
+    free_entropy,
+    generator_objective,
+    negative_log_likelihood,
+)
+from magic_pomdp.learning.replay import Experience, Replay
+from magic_pomdp.learning.settings import TrainSettings
+
+BEGINNING, UPDATE = range(2)
+"""What a random number of the learner is for."""
+LARGEST_GRADIENT = 1.0
+"""Gradients of critic and generator are shortened to this norm."""
+
+
+class Diverged(Exception):
+    """A loss, a gradient or a value is NaN or infinite. The text is one sentence for a person."""
+
+
+class Learner:
+    """Networks, optimisers and α. All chance follows from the seed and the number of the update."""
+
+    def __init__(self, shape: GeneratorShape, start: np.ndarray, settings: TrainSettings) -> None:
+        self.shape, self.settings = shape, settings
+        self.updates = 0
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(_seed(settings.seed, BEGINNING))
+            self.normaliser = Normaliser(shape)
+            self.generator = GeneratorNetwork(shape, start, settings.std)
+            self.critic = (SetCritic if settings.critic == "set" else FlatCritic)(shape, settings.critic_width)
+        self.log_alpha = torch.tensor(math.log(settings.alpha), requires_grad=True)
+        self.value_scale = torch.tensor([0.0, 1.0])  # centre and standard deviation of values
+        self.target_entropy = float(free_entropy(torch.tensor(settings.std)))
+        self._critic_weights = list(self.critic.parameters())
+        self._generator_weights = list(self.generator.parameters())
+        self.optimisers = {
+            "critic": torch.optim.Adam(self._critic_weights, settings.critic_rate, fused=True),
+            "generator": torch.optim.Adam(self._generator_weights, settings.generator_rate, fused=True),
+            "alpha": torch.optim.Adam([self.log_alpha], settings.alpha_rate),
+        }
+
+    def fit_scales(self, experience: Experience) -> None:
+        """Measure the scale of inputs and values, once, before the first update."""
+        self.normaliser.fit(experience)
+        centre, scale = float(experience.value.mean()), float(experience.value.std())
+        self.value_scale = torch.tensor([centre, max(scale, 1e-3 * abs(centre), 1e-6)])
+
+    def update(self, replay: Replay) -> dict[str, float]:
+        """Learn from a batch; what was measured on the way. Raises Diverged before anything is spoilt."""
+        random = torch.Generator().manual_seed(_seed(self.settings.seed, UPDATE, self.updates))
+        rows = torch.randint(len(replay), (self.settings.batch,), generator=random).numpy()
+        batch = replay.rows(rows)
+        inputs = self.normaliser(torch.from_numpy(batch.particles), torch.from_numpy(batch.context))
+        centre, scale = self.value_scale
+        value = (torch.from_numpy(batch.value) - centre) / scale
+        values = (torch.from_numpy(batch.values) - centre) / scale
+
+        known = self.critic.describe(inputs)
+        judged = self.critic(known, torch.from_numpy(batch.parameters))
+        critic_loss = negative_log_likelihood(judged.value, judged.value_std, value)
+        if judged.values is not None:
+            critic_loss = critic_loss + negative_log_likelihood(judged.values, judged.values_std, values)
+        self._descend("critic", critic_loss, self._critic_weights)
+
+        parameters, std = self.generator.sample(inputs, random)
+        entropy, alpha = free_entropy(std), math.exp(self.log_alpha.item())
+        expected = self.critic(known.detach(), parameters).value  # described one update ago, at half the cost
+        self._descend("generator", generator_objective(expected, entropy, alpha), self._generator_weights)
+
+        mean_entropy = float(entropy.mean().item())
+        self._descend("alpha", alpha_objective(self.log_alpha, mean_entropy, self.target_entropy), [self.log_alpha])
+        with torch.no_grad():
+            self.log_alpha.clamp_(*LOG_ALPHA_RANGE)
+        self.updates += 1
+        return {
+            "critic_loss": critic_loss.item(),
+            "critic_error": float((judged.value - value).abs().mean().item() * scale),
+            "expected_value": float(expected.mean().item() * scale + centre),
+            "entropy": mean_entropy,
+            "std": float(std.mean().item()),
+            "alpha": alpha,
+        }
+
+    def _descend(self, name: str, loss: Tensor, weights: Sequence[Tensor]) -> None:
+        """One step of an optimiser; only the gradients of these weights are computed."""
+        gradients = torch.autograd.grad(loss, weights, allow_unused=True)
+        for weight, gradient in zip(weights, gradients, strict=True):
+            weight.grad = gradient
+        length = nn.utils.clip_grad_norm_(weights, LARGEST_GRADIENT)
+        if not (math.isfinite(loss.item()) and math.isfinite(length.item())):
+            raise Diverged(
+                f"The {name}'s objective is {loss.item()}, and its gradient {length.item()}, in update {self.updates}."
+            )
+        self.optimisers[name].step()
+
+    # --------------------------------------------------------------------------------------------------- in and out
+
+    def generator_arrays(self) -> dict[str, np.ndarray]:
+        """The arrays that `GeneratorShape.layout` names."""
+        named = {f"normaliser.{name}": value for name, value in self.normaliser.state_dict().items()}
+        named |= self.generator.state_dict()
+        return {name: value.detach().numpy().copy() for name, value in named.items()}
+
+    def generator_vector(self) -> np.ndarray:
+        """The generator as the vector of weights that `Generator` runs."""
+        return self.shape.pack(self.generator_arrays())
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything that changes during training, by name."""
+        tensors: dict[str, Tensor] = {"log_alpha": self.log_alpha, "value_scale": self.value_scale}
+        for part in ("normaliser", "generator", "critic"):
+            module: nn.Module = getattr(self, part)
+            tensors |= {f"{part}.{name}": value for name, value in module.state_dict().items()}
+        for name, optimiser in self.optimisers.items():
+            for i, moments in optimiser.state_dict()["state"].items():
+                tensors |= {f"optimiser.{name}.{i}.{key}": value for key, value in moments.items()}
+        return {name: tensor.detach().numpy() for name, tensor in tensors.items()}
+
+    def restore(self, arrays: Mapping[str, np.ndarray], updates: int) -> None:
+        """Be as the learner was whose `state` this is, and which had made so many updates."""
+        tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+        self.value_scale = tensors["value_scale"]
+        with torch.no_grad():
+            self.log_alpha.copy_(tensors["log_alpha"])
+        for part in ("normaliser", "generator", "critic"):
+            getattr(self, part).load_state_dict(_below(tensors, f"{part}."))
+        for name, optimiser in self.optimisers.items():
+            moments: dict[int, dict[str, Tensor]] = {}
+            for path, tensor in _below(tensors, f"optimiser.{name}.").items():
+                number, _, key = path.partition(".")
+                moments.setdefault(int(number), {})[key] = tensor
+            optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
+        self.updates = updates
+
+
+def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def _seed(*path: int) -> int:
+    return int(stream_key(*path)) & 0x7FFFFFFFFFFFFFFF

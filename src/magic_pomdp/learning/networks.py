@@ -1,0 +1,230 @@
+"""Generator and critic as torch modules. `generator.py` runs the trained generator without torch.
+
+Both begin with a deep set: every particle passes the same layers, and the mean over particles describes the belief,
+beside its mean, spread and log-spread. All inputs are normalised with statistics of the warm-up.
+"""
+
+import math
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from magic_pomdp.learning.generator import NORM_EPSILON, SMALLEST_SPREAD, GeneratorShape, unplace
+from magic_pomdp.learning.replay import Experience
+
+SHARPNESS = 10.0
+"""Of the soft maximum over macro-actions, for values measured in their standard deviations."""
+PART = 32
+"""Beliefs whose particles are looked at together."""
+SMALLEST_STD = 0.01
+"""Of a critic's prediction, in the same unit."""
+
+
+class Inputs(NamedTuple):
+    """Beliefs and contexts as networks see them."""
+
+    each: Tensor
+    """(batch, particles, 2 · particle_features): every particle, absolute and relative to its belief's mean."""
+    belief: Tensor
+    """(batch, 3 · particle_features): mean, spread and log-spread."""
+    context: Tensor
+    """(batch, context_features)."""
+
+
+class Normaliser(nn.Module):
+    """Brings features to a common scale. It learns nothing: `fit` measures once."""
+
+    centre: Tensor
+    scale: Tensor
+    spread: Tensor
+    context_centre: Tensor
+    context_scale: Tensor
+
+    def __init__(self, shape: GeneratorShape) -> None:
+        super().__init__()
+        for name in ("centre", "scale", "spread"):
+            self.register_buffer(name, torch.full((shape.particle_features,), float(name != "centre")))
+        for name in ("context_centre", "context_scale"):
+            self.register_buffer(name, torch.full((shape.context_features,), float(name != "context_centre")))
+
+    def fit(self, experience: Experience) -> None:
+        """Measure the features of some experience."""
+        means = experience.particles.mean(axis=1)
+        deviations = experience.particles - means[:, None]
+        fitted = {
+            "centre": means.mean(axis=0),
+            "scale": _usable(means.std(axis=0)),
+            "spread": _usable(np.sqrt((deviations**2).mean(axis=(0, 1)))),
+            "context_centre": experience.context.mean(axis=0),
+            "context_scale": _usable(experience.context.std(axis=0)),
+        }
+        for name, value in fitted.items():
+            self.get_buffer(name).copy_(torch.from_numpy(value))
+
+    def forward(self, particles: Tensor, context: Tensor) -> Inputs:
+        """Of particles (batch, particles, particle_features) and context (batch, context_features)."""
+        mean = particles.mean(dim=1, keepdim=True)
+        relative = (particles - mean) / self.spread
+        spread = relative.square().mean(dim=1).sqrt()
+        each = torch.cat([(particles - self.centre) / self.scale, relative], dim=-1)
+        belief = torch.cat(
+            [(mean.squeeze(1) - self.centre) / self.scale, spread, torch.log(spread + SMALLEST_SPREAD)], dim=-1
+        )
+        return Inputs(each, belief, (context - self.context_centre) / self.context_scale)
+
+
+def _usable(scale: np.ndarray) -> np.ndarray:
+    """A scale to divide by: 1 where a feature did not vary."""
+    return np.where(scale > 1e-6, scale, 1.0).astype(np.float32)
+
+
+class BeliefEncoder(nn.Linear):
+    """One layer with ReLU that every particle passes, and the mean over all of them."""
+
+    def __init__(self, shape: GeneratorShape) -> None:
+        super().__init__(shape.encoder_inputs, shape.encoder)
+
+    def forward(self, inputs: Inputs) -> Tensor:  # type: ignore[override]
+        """(batch, width + 3 · particle_features)."""
+        pooled = _PooledLayer.apply(inputs.each, self.weight, self.bias)
+        return torch.cat([pooled, inputs.belief], dim=-1)
+
+
+class _PooledLayer(torch.autograd.Function):
+    """mean over particles of relu(W x + b), in parts that stay in a core's cache, computed again for the gradient: the
+    whole layer of all particles would spend most of an update on the way to memory and back."""
+
+    @staticmethod
+    def forward(ctx, each: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(each, weight, bias)
+        return torch.cat([functional.linear(part, weight, bias).relu_().mean(1) for part in each.split(PART)])
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor):
+        each, weight, bias = ctx.saved_tensors
+        for_weight, for_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+        for part, wanted in zip(each.split(PART), (gradient / each.shape[1]).split(PART), strict=True):
+            layer = functional.linear(part, weight, bias)
+            back = torch.gt(layer, 0.0, out=layer).mul_(wanted[:, None]).flatten(0, 1)
+            for_weight.addmm_(back.t(), part.flatten(0, 1))
+            for_bias += back.sum(0)
+        return None, for_weight, for_bias
+
+
+class GeneratorNetwork(nn.Module):
+    """Mean and standard deviation of the parameters of every macro-action. It begins at the handcrafted ones."""
+
+    def __init__(self, shape: GeneratorShape, start: np.ndarray, std: float) -> None:
+        super().__init__()
+        self.shape = shape
+        if shape.sees_belief:
+            self.encoder = BeliefEncoder(shape)
+        sizes = (shape.trunk_inputs, *shape.trunk)
+        pairs = list(pairwise(sizes))
+        self.trunk = nn.ModuleList(nn.Linear(before, after) for before, after in pairs)
+        self.norm = nn.ModuleList(nn.LayerNorm(after, eps=NORM_EPSILON) for _, after in pairs)
+        self.head = nn.Linear(sizes[-1], shape.outputs)
+        low, high = (math.log(limit) for limit in shape.std_range)
+        self._middle, self._half = 0.5 * (low + high), 0.5 * (high - low)
+        relative = max(-0.9, min(0.9, (math.log(std) - self._middle) / self._half))
+        with torch.no_grad():
+            self.head.weight.mul_(0.1)  # the bias rules at first
+            free = torch.from_numpy(unplace(start, shape.kind)).reshape(-1)
+            self.head.bias.copy_(torch.cat([free, torch.full((shape.count,), math.atanh(relative))]))
+
+    def forward(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
+        """Means (batch, count, size), on the sphere already or still to be squashed, and stds (batch, count)."""
+        shape = self.shape
+        told = [self.encoder(inputs)] if shape.sees_belief else []
+        told += [inputs.context] if shape.sees_context else []
+        x = torch.cat(told, dim=-1) if told else inputs.context[:, :0]
+        if x.shape[-1] == 0:
+            x = x.new_ones(len(x), 1)
+        for layer, norm in zip(self.trunk, self.norm, strict=True):
+            x = functional.relu_(norm(layer(x)))
+        x = self.head(x)
+        mean = x[:, : shape.count * shape.size].reshape(-1, shape.count, shape.size)
+        if shape.kind == "sphere":
+            mean = functional.normalize(mean, dim=-1)
+        return mean, torch.exp(self._middle + self._half * torch.tanh(x[:, shape.count * shape.size :]))
+
+    def sample(self, inputs: Inputs, random: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Parameters (batch, count, size) whose gradients reach the weights, and the stds behind them."""
+        mean, std = self(inputs)
+        free = mean + std[..., None] * torch.randn(mean.shape, generator=random)
+        return (functional.normalize(free, dim=-1) if self.shape.kind == "sphere" else torch.tanh(free)), std
+
+
+class Judgement(NamedTuple):
+    """What a critic predicts, each with a standard deviation, in units of the values' own standard deviation."""
+
+    value: Tensor
+    """(batch,): of the set."""
+    value_std: Tensor
+    values: Tensor | None
+    """(batch, count): of each macro-action; None from a critic that does not tell them apart."""
+    values_std: Tensor | None
+
+
+class SetCritic(nn.Module):
+    """Sees the macro-actions as a set: one network judges each of them for the belief and context at hand, and the set
+    is worth the soft maximum of their values and a correction from all of them together."""
+
+    def __init__(self, shape: GeneratorShape, width: int) -> None:
+        super().__init__()
+        self.encoder = BeliefEncoder(shape)
+        known = shape.summary + shape.context_features
+        self.of_belief = nn.Linear(known, width)  # the first layer in two parts: this one is the same for all
+        self.of_parameters = nn.Linear(shape.size, width, bias=False)
+        self.embed = nn.Sequential(
+            nn.LayerNorm(width), nn.ReLU(inplace=True), nn.Linear(width, width), nn.LayerNorm(width),
+            nn.ReLU(inplace=True),
+        )  # fmt: skip
+        self.judge = nn.Linear(width, 2)
+        self.correct = trunk(2 * width + known, (width, width), 2)
+
+    def describe(self, inputs: Inputs) -> Tensor:
+        """Belief and context, before any macro-action is looked at."""
+        return torch.cat([self.encoder(inputs), inputs.context], dim=-1)
+
+    def forward(self, known: Tensor, parameters: Tensor) -> Judgement:
+        """Judge parameters (batch, count, size) for what `describe` has made of belief and context."""
+        each = self.embed(self.of_belief(known)[:, None] + self.of_parameters(parameters))
+        values, values_raw = self.judge(each).unbind(-1)
+        correction, value_raw = self.correct(torch.cat([each.mean(1), each.amax(1), known], dim=-1)).unbind(-1)
+        value = torch.logsumexp(SHARPNESS * values, dim=1) / SHARPNESS + correction
+        return Judgement(value, _std(value_raw), values, _std(values_raw))
+
+
+class FlatCritic(nn.Module):
+    """The paper's: all parameters at once, as one long vector."""
+
+    def __init__(self, shape: GeneratorShape, width: int) -> None:
+        super().__init__()
+        self.encoder = BeliefEncoder(shape)
+        known = shape.summary + shape.context_features
+        self.judge = trunk(known + shape.count * shape.size, (2 * width, 2 * width, 2 * width), 2)
+
+    def describe(self, inputs: Inputs) -> Tensor:
+        return torch.cat([self.encoder(inputs), inputs.context], dim=-1)
+
+    def forward(self, known: Tensor, parameters: Tensor) -> Judgement:
+        value, raw = self.judge(torch.cat([known, parameters.flatten(1)], dim=-1)).unbind(-1)
+        return Judgement(value, _std(raw), None, None)
+
+
+def trunk(inputs: int, widths: tuple[int, ...], outputs: int) -> nn.Sequential:
+    """Layers with layer normalisation, and a linear one at the end."""
+    layers: list[nn.Module] = []
+    for width in widths:
+        layers += [nn.Linear(inputs, width), nn.LayerNorm(width), nn.ReLU(inplace=True)]
+        inputs = width
+    return nn.Sequential(*layers, nn.Linear(inputs, outputs))
+
+
+def _std(raw: Tensor) -> Tensor:
+    return functional.softplus(raw) + SMALLEST_STD

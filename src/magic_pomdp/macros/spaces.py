@@ -1,0 +1,160 @@
+"""Macro-action spaces: how a generator's parameters Φ become a macro-action set.
+
+A space has `count` macro-actions of `size` parameters each. On a *sphere* the parameters of a macro-action form a unit
+vector; in a *box* each of them lies in [−1, 1]. `start` is the handcrafted set, from which learning sets out.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from magic_pomdp.core.macro_actions import MacroActions
+from magic_pomdp.macros.bezier import decode_bezier
+from magic_pomdp.macros.straight import compass, directions
+
+Kind = Literal["sphere", "box"]
+"""Where the parameters of a macro-action lie: on the unit sphere, or in [−1, 1] each."""
+
+
+class MacroSpace(Protocol):
+    """What learning needs to know of a task's macro-actions."""
+
+    @property
+    def kind(self) -> Kind:
+        """Where the parameters of a macro-action lie."""
+
+    @property
+    def count(self) -> int:
+        """Macro-actions that have parameters; the set may hold others, which come after them."""
+
+    @property
+    def size(self) -> int:
+        """Parameters of a macro-action."""
+
+    @property
+    def length(self) -> int:
+        """Primitive actions of a macro-action."""
+
+    @property
+    def start(self) -> np.ndarray:
+        """The parameters of the handcrafted macro-actions; shape (count, size)."""
+
+    def decode(self, parameters: np.ndarray) -> MacroActions:
+        """The macro-action set of parameters of shape (count, size)."""
+
+    def describe(self) -> dict[str, Any]:
+        """What tells this space from others, as JSON: a generator fits all spaces of the same description."""
+
+
+@dataclass(frozen=True)
+class BezierSpace:
+    """Curves in the plane, each cut into unit vectors that are the headings of a macro-action."""
+
+    length: int
+    curves: int = 8
+    extra: tuple[tuple[tuple[float, ...], ...], ...] = ()
+    """Macro-actions that are always in the set, whatever the parameters: sequences of actions."""
+
+    kind: Kind = "sphere"
+    size: int = 6
+
+    def __post_init__(self) -> None:
+        _check_length(self.length)
+        if self.curves < 1:
+            raise ValueError(f"A space of Bezier curves needs at least one curve, not {self.curves}.")
+
+    @property
+    def count(self) -> int:
+        return self.curves
+
+    @cached_property
+    def start(self) -> np.ndarray:
+        """Straight lines in evenly spread directions, their control points evenly spaced."""
+        spread = np.repeat([1.0 / 3.0, 2.0 / 3.0, 1.0], 2)
+        lines = np.tile(compass(self.curves), 3) * spread
+        return lines / np.linalg.norm(lines, axis=1, keepdims=True)
+
+    def decode(self, parameters: np.ndarray) -> MacroActions:
+        return _with_extra(directions(decode_bezier(parameters, self.length)), self.extra)
+
+    def describe(self) -> dict[str, Any]:
+        return {"space": "bezier", "count": self.count, "size": self.size, "length": self.length}
+
+
+@dataclass(frozen=True)
+class HeldActionSpace:
+    """One primitive action a macro-action, held for its whole length: each number of it between a least and a most."""
+
+    length: int
+    least: tuple[float, ...]
+    most: tuple[float, ...]
+    handcrafted: tuple[tuple[float, ...], ...]
+    """Actions to set out from, one for every macro-action."""
+    extra: tuple[tuple[tuple[float, ...], ...], ...] = ()
+    """Macro-actions that are always in the set, whatever the parameters: sequences of actions."""
+
+    kind: Kind = "box"
+
+    def __post_init__(self) -> None:
+        _check_length(self.length)
+        sizes = {len(self.least), len(self.most), *map(len, self.handcrafted)}
+        if len(sizes) != 1 or not self.handcrafted:
+            raise ValueError("A space of held actions needs at least one action, and limits for each number of it.")
+        if not all(least <= most for least, most in zip(self.least, self.most, strict=True)):
+            raise ValueError(f"The limits of a held action are the wrong way round: {self.least} to {self.most}.")
+
+    @classmethod
+    def of_actions(cls, actions: np.ndarray, length: int) -> "HeldActionSpace":
+        """All actions in the range that these span; shape (count, action_size)."""
+        rows = [tuple(map(float, action)) for action in actions]
+        least, most = np.min(actions, axis=0), np.max(actions, axis=0)
+        return cls(length, tuple(map(float, least)), tuple(map(float, most)), tuple(rows))
+
+    @property
+    def count(self) -> int:
+        return len(self.handcrafted)
+
+    @property
+    def size(self) -> int:
+        return len(self.least)
+
+    @cached_property
+    def start(self) -> np.ndarray:
+        middle, half = self._range
+        return np.clip((np.array(self.handcrafted) - middle) / np.where(half > 0.0, half, 1.0), -1.0, 1.0)
+
+    def decode(self, parameters: np.ndarray) -> MacroActions:
+        parameters = np.asarray(parameters, dtype=np.float64)
+        if parameters.shape != (self.count, self.size):
+            raise ValueError(
+                f"The parameters of held actions have shape ({self.count}, {self.size}), not {parameters.shape}."
+            )
+        middle, half = self._range
+        actions = middle + half * np.clip(parameters, -1.0, 1.0)
+        return _with_extra(np.repeat(actions[:, None, :], self.length, axis=1), self.extra)
+
+    def describe(self) -> dict[str, Any]:
+        return {"space": "held action", "count": self.count, "size": self.size, "length": self.length}
+
+    @cached_property
+    def _range(self) -> tuple[np.ndarray, np.ndarray]:
+        least, most = np.array(self.least), np.array(self.most)
+        return 0.5 * (least + most), 0.5 * (most - least)
+
+
+def _check_length(length: int) -> None:
+    if length < 1:
+        raise ValueError(f"A macro-action has at least length 1, not {length}.")
+
+
+def _with_extra(actions: np.ndarray, extra: tuple) -> MacroActions:
+    """The set of learned macro-actions (count, length, action_size) and of those that are always there."""
+    count, length, size = actions.shape
+    longest = max([length, *map(len, extra)])
+    padded = np.zeros((count + len(extra), longest, size))
+    padded[:count, :length] = actions
+    for i, sequence in enumerate(extra):
+        padded[count + i, : len(sequence)] = sequence
+    return MacroActions(padded, np.array([length] * count + [len(sequence) for sequence in extra]))

@@ -1,0 +1,4 @@
+import pytest
+
+torch = pytest.importorskip("torch")
+torch.set_num_threads(1)

@@ -1,0 +1,106 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from magic_pomdp.learning.checkpoint import (
+    checkpoints,
+    load_arrays,
+    load_checkpoint,
+    save_arrays,
+    save_checkpoint,
+)
+
+ARRAYS = {"a.b": np.arange(6, dtype=np.float32).reshape(2, 3), "one": np.array(3.5), "none": np.zeros((0, 2))}
+
+
+def save_some(folder, updates, keep=3):
+    return save_checkpoint(folder, ARRAYS, {"updates": updates, "plans": 10 * updates}, keep)
+
+
+def test_what_is_saved_is_loaded(tmp_path):
+    path = tmp_path / "x.safetensors"
+    save_arrays(path, "thing", ARRAYS, {"α": [1, 2.5, None]})
+    arrays, about = load_arrays(path, "thing")
+    assert about == {"kind": "thing", "α": [1, 2.5, None]}
+    assert arrays.keys() == ARRAYS.keys()
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(arrays[name], array)
+        assert arrays[name].dtype == array.dtype
+    assert [file.name for file in tmp_path.iterdir()] == ["x.safetensors"]
+
+
+def test_any_damage_is_noticed(tmp_path):
+    path = tmp_path / "x.safetensors"
+    save_arrays(path, "thing", ARRAYS, {"number": 7})
+    whole = path.read_bytes()
+    for cut in (0, 5, 40, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(ValueError, match="is damaged"):
+            load_arrays(path, "thing")
+    for place in range(0, len(whole), 7):
+        broken = bytearray(whole)
+        broken[place] ^= 4
+        path.write_bytes(broken)
+        with pytest.raises(ValueError, match=r"is damaged|is no thing"):
+            load_arrays(path, "thing")
+
+
+def test_foreign_files_are_refused(tmp_path):
+    path = tmp_path / "x.safetensors"
+    with pytest.raises(ValueError, match="There is no file"):
+        load_arrays(path, "model")
+    path.write_text("not a tensor in sight")
+    with pytest.raises(ValueError, match="is damaged, or no model at all"):
+        load_arrays(path, "model")
+    save_file({"x": np.zeros(3)}, path)
+    with pytest.raises(ValueError, match=r"is no model of magic-pomdp\.$"):
+        load_arrays(path, "model")
+    save_arrays(path, "checkpoint", ARRAYS, {})
+    with pytest.raises(ValueError, match="is a checkpoint, not a model"):
+        load_arrays(path, "model")
+
+
+def test_the_newest_good_checkpoint_is_used_and_few_are_kept(tmp_path):
+    said = []
+    assert load_checkpoint(tmp_path, said.append) is None
+    for updates in (5, 90, 100, 1000):
+        newest = save_some(tmp_path, updates)
+    assert len(checkpoints(tmp_path)) == 3
+    assert load_checkpoint(tmp_path, said.append)[1]["updates"] == 1000
+    assert said == []
+    newest.write_bytes(newest.read_bytes()[:-20])
+    assert load_checkpoint(tmp_path, said.append)[1]["updates"] == 100
+    assert len(said) == 1
+    assert "is damaged" in said[0]
+
+
+SAVER = """
+import sys
+from pathlib import Path
+import numpy as np
+from magic_pomdp.learning.checkpoint import save_checkpoint
+arrays = {"x": np.random.default_rng(0).normal(size=500_000)}
+for updates in range(1, 10**6):
+    save_checkpoint(Path(sys.argv[1]), arrays, {"updates": updates, "plans": 0}, 2)
+    print(updates, flush=True)
+"""
+
+
+def test_a_kill_at_any_moment_leaves_nothing_unreadable(tmp_path):
+    for moment in (0.0, 0.003, 0.011, 0.02, 0.05):
+        with subprocess.Popen([sys.executable, "-c", SAVER, str(tmp_path)], stdout=subprocess.PIPE, text=True) as saver:
+            done = int(saver.stdout.readline())
+            time.sleep(moment)
+            os.kill(saver.pid, signal.SIGKILL)
+            done = int(([done, *saver.stdout.read().split()])[-1])
+        said = []
+        _, about = load_checkpoint(tmp_path, said.append)
+        assert (said, about["updates"] >= done) == ([], True)
+        for path in tmp_path.iterdir():
+            path.unlink()

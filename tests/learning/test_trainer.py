@@ -1,0 +1,284 @@
+import dataclasses
+import os
+import signal
+
+import numpy as np
+import pytest
+import torch
+from toy import Target
+
+from magic_pomdp import Belief, MagicPlanner, TrainSettings, load_model, train
+from magic_pomdp.learning import trainer as trainer_module
+from magic_pomdp.learning.checkpoint import checkpoints, load_arrays, load_checkpoint
+from magic_pomdp.learning.collecting import Collecting
+from magic_pomdp.learning.learner import Diverged, Learner
+from magic_pomdp.learning.trainer import Trainer
+from magic_pomdp.learning.watching import Lines, MetricsFile, read_metrics
+from magic_pomdp.running.workers import JobFailed
+
+TINY = TrainSettings(
+    minutes=None,
+    updates=60,
+    workers=0,
+    plan_steps=1,
+    warmup=40,
+    batch=16,
+    replay=500,
+    particles=4,
+    encoder_width=8,
+    generator_width=16,
+    critic_width=16,
+    evaluate_minutes=60.0,
+    evaluation_episodes=5,
+    evaluation_steps=1,
+)
+
+
+def settings(**changes):
+    return dataclasses.replace(TINY, **changes)
+
+
+def state_of(folder):
+    arrays, about = load_checkpoint(folder, print)
+    return arrays, {name: about[name] for name in ("updates", "plans", "episodes", "warmed_up")}
+
+
+def assert_same(one, other):
+    assert one[1] == other[1]
+    assert one[0].keys() == other[0].keys()
+    for name, array in one[0].items():
+        np.testing.assert_array_equal(array, other[0][name], err_msg=name)
+
+
+# ----------------------------------------------------------------------------------------------------------- learning
+
+
+@pytest.mark.parametrize("critic", ["set", "flat"])
+def test_the_best_macro_action_is_found(tmp_path, critic):
+    """Its handcrafted shots are at −1 and 1; the target lies anywhere in between."""
+    learning = settings(
+        updates=500, warmup=300, batch=64, replay=5000, critic=critic, critic_width=64, generator_width=64, std_max=0.5,
+        std=0.15, generator_rate=3e-3, evaluation_episodes=50,
+    )  # fmt: skip
+    trained = train(Target(), learning, tmp_path)
+    assert (trained.updates, trained.stopped_by) == (500, "updates")
+    planner = MagicPlanner(Target(), trained.model)
+    misses = []
+    for target in np.linspace(-0.6, 0.6, 13):
+        context = np.array([target])
+        shots = planner.generate(Belief.initial(Target(), context), context).actions[:, 0, 0]
+        misses.append(np.abs(shots - target).min())
+    assert np.mean(misses) < 0.1
+    assert trained.score["return_mean"] > 9.8  # of 10, of which the blur takes 0.025; handcrafted shots earn 5.2
+
+
+@pytest.mark.parametrize("updates_per_plan", [0.3, 2.5])
+def test_the_same_seed_gives_the_same_weights(tmp_path, updates_per_plan):
+    learning = settings(updates_per_plan=updates_per_plan)
+    for folder in ("one", "other"):
+        train(Target(), learning, tmp_path / folder)
+    assert_same(state_of(tmp_path / "one"), state_of(tmp_path / "other"))
+    train(Target(), dataclasses.replace(learning, seed=1), tmp_path / "third")
+    assert not np.array_equal(
+        state_of(tmp_path / "one")[0]["generator.head.weight"], state_of(tmp_path / "third")[0]["generator.head.weight"]
+    )
+    plans = state_of(tmp_path / "one")[1]["plans"]
+    assert plans == pytest.approx(40 + 60 / updates_per_plan, abs=2)
+
+
+@pytest.mark.parametrize("interruption", [1, 27])
+def test_a_resumed_training_is_the_same_as_an_uninterrupted_one(tmp_path, interruption):
+    train(Target(), TINY, tmp_path / "whole")
+    train(Target(), settings(updates=interruption), tmp_path / "parts")
+    said = []
+    train(Target(), TINY, tmp_path / "parts", resume=True, watch=Lines(said.append))
+    assert said[0].startswith(f"Resumed after {interruption} updates")
+    assert_same(state_of(tmp_path / "whole"), state_of(tmp_path / "parts"))
+
+
+def test_a_finished_training_has_nothing_to_resume(tmp_path):
+    first = train(Target(), TINY, tmp_path)
+    again = train(Target(), TINY, tmp_path, resume=True)
+    assert (again.updates, again.score["return_mean"]) == (first.updates, first.score["return_mean"])
+
+
+def test_what_ends_a_training(tmp_path):
+    assert train(Target(), settings(updates=None, minutes=0.02), tmp_path / "a").stopped_by == "minutes"
+    patient = settings(updates=None, patience=2, evaluate_minutes=1e-4)
+    trained = train(Target(), patient, tmp_path / "b")
+    assert trained.stopped_by == "patience"
+    assert trained.score["final"]
+
+
+def test_the_card_tells_how_the_model_was_made(tmp_path):
+    trained = train(Target(), settings(macro_length=2, seed=5), tmp_path, command="magic-pomdp train …")
+    model = load_model(trained.model)
+    card = model.card
+    assert (card["task"], card["seed"], card["updates"], card["command"]) == ("target", 5, 60, "magic-pomdp train …")
+    assert card["space"] == {"space": "held action", "count": 2, "size": 1, "length": 2}
+    assert card["score"]["episodes"] == 5
+    assert trained.model.stat().st_size < 2_000_000
+
+
+# ------------------------------------------------------------------------------------------------------------ workers
+
+
+def test_worker_processes_learn_and_report(tmp_path):
+    learning = settings(workers=1, evaluate_minutes=0.01, updates=150)
+    trained = train(Target(), learning, tmp_path, watch=MetricsFile(tmp_path))
+    assert trained.updates == 150
+    events = {line["event"] for line in read_metrics(tmp_path)}
+    assert "evaluation" in events
+    assert not (tmp_path / ".weights").exists()
+
+
+@dataclasses.dataclass(frozen=True)
+class DyingOnce(Collecting):
+    """Workers whose first one dies in its tenth episode."""
+
+    def __call__(self):
+        run, sign = super().__call__(), self.board.with_name("died")
+
+        def run_or_die(job):
+            if job.number >= 10 and not sign.exists():
+                sign.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return run(job)
+
+        return run_or_die
+
+
+@dataclasses.dataclass(frozen=True)
+class Infinite(Collecting):
+    """Workers that find infinite values after a while."""
+
+    def __call__(self):
+        run = super().__call__()
+
+        def spoil(job):
+            collected = run(job)
+            if job.number == 55 and collected.experience is not None:
+                collected.experience.value[0] = np.inf
+            return collected
+
+        return spoil
+
+
+def test_a_dead_worker_is_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr(trainer_module, "Collecting", DyingOnce)
+    assert train(Target(), settings(workers=1), tmp_path).updates == 60
+    assert (tmp_path / "died").exists()
+
+
+def test_a_broken_task_is_named(tmp_path):
+    class Broken(Target):
+        def macro_space(self, length):
+            return super().macro_space(length)
+
+        def particle_features(self, context, state, features):
+            raise RuntimeError("no features")
+
+    with pytest.raises(JobFailed, match="Episode 0 of the training failed"):
+        train(Broken(), TINY, tmp_path)
+
+
+# --------------------------------------------------------------------------------------------------- what goes wrong
+
+
+def test_an_infinite_value_ends_the_training(tmp_path, monkeypatch):
+    monkeypatch.setattr(trainer_module, "Collecting", Infinite)
+    with pytest.raises(Diverged, match="not finite in episode 55 of the training"):
+        train(Target(), TINY, tmp_path)
+    arrays, about = load_arrays(checkpoints(tmp_path)[0], "checkpoint")
+    assert about["plans"] == 55
+    assert all(np.isfinite(array).all() for array in arrays.values())
+
+
+def test_a_loss_that_is_not_finite_ends_the_training_before_any_weight_is_spoilt(tmp_path, monkeypatch):
+    whole = trainer_module.Learner.update
+
+    def update(self, replay):
+        if self.updates == 20:
+            replay.arrays["values"][:] = 1e38
+        return whole(self, replay)
+
+    monkeypatch.setattr(Learner, "update", update)
+    with pytest.raises(Diverged, match=r"The critic's objective is .* in update 20"):
+        train(Target(), TINY, tmp_path)
+    arrays, about = load_arrays(checkpoints(tmp_path)[0], "checkpoint")
+    assert about["updates"] == 20
+    assert all(np.isfinite(array).all() for name, array in arrays.items() if not name.startswith("replay"))
+
+
+def test_ctrl_c_saves(tmp_path, monkeypatch):
+    def update(self, replay, whole=Learner.update):
+        if self.updates == 30:
+            os.kill(os.getpid(), signal.SIGINT)
+        return whole(self, replay)
+
+    monkeypatch.setattr(Learner, "update", update)
+    trained = train(Target(), TINY, tmp_path)
+    assert (trained.stopped_by, trained.updates) == ("interrupt", 31)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    monkeypatch.undo()
+    train(Target(), TINY, tmp_path, resume=True)
+    train(Target(), TINY, tmp_path / "whole")
+    assert_same(state_of(tmp_path / "whole"), state_of(tmp_path))
+
+
+def test_a_damaged_checkpoint_costs_one_interval(tmp_path):
+    train(Target(), settings(updates=20), tmp_path)
+    train(Target(), settings(updates=40), tmp_path, resume=True)
+    newest = checkpoints(tmp_path)[0]
+    newest.write_bytes(newest.read_bytes()[:1000])
+    said = []
+    trained = train(Target(), TINY, tmp_path, resume=True, watch=Lines(said.append))
+    assert "is damaged" in said[0]
+    assert said[1].startswith("Resumed after 20 updates")
+    assert trained.updates == 60
+
+
+def test_a_training_is_not_overwritten_nor_continued_as_another(tmp_path):
+    with pytest.raises(ValueError, match="There is no training in"):
+        train(Target(), TINY, tmp_path, resume=True)
+    train(Target(), TINY, tmp_path)
+    with pytest.raises(ValueError, match="already holds a training: add --resume"):
+        train(Target(), TINY, tmp_path)
+    with pytest.raises(ValueError, match="was begun with batch 16: resume it with the same"):
+        train(Target(), settings(batch=32), tmp_path, resume=True)
+    with pytest.raises(ValueError, match="another task's parameters"):
+        train(Target(blur=0.2), TINY, tmp_path, resume=True)
+    with pytest.raises(ValueError, match="another macro-action space"):
+        train(Target(), settings(macro_length=3), tmp_path, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"batch": 0}, "batch must be at least 1, not 0"),
+        ({"macro_length": 0}, "macro_length must be at least 1"),
+        ({"seed": -1}, "seed must be at least 0"),
+        ({"workers": -1}, "workers must be at least 0"),
+        ({"updates_per_plan": 0.0}, "updates_per_plan must be positive"),
+        ({"critic_rate": float("nan")}, "critic_rate must be positive, not nan"),
+        ({"std": 0.5}, "std must lie between std_min"),
+        ({"warmup": 10**6}, "does not fit into a replay"),
+        ({"critic": "best"}, "critic is one of set, flat: 'best'"),
+        ({"conditioning": "all"}, "conditioning is one of belief"),
+        ({"updates": None}, "needs an end"),
+    ],
+)
+def test_bad_settings_are_refused(change, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        settings(**change)
+
+
+def test_a_learner_needs_no_luck_but_its_own(tmp_path):
+    torch.manual_seed(1)
+    one = Trainer(Target(), TINY, tmp_path, Lines(print), "").learner.state()
+    torch.manual_seed(2)
+    before = torch.get_rng_state()
+    other = Trainer(Target(), TINY, tmp_path, Lines(print), "").learner.state()
+    assert torch.equal(before, torch.get_rng_state())
+    for name in one:
+        np.testing.assert_array_equal(one[name], other[name])

@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+
+from magic_pomdp import BezierSpace, HeldActionSpace, make_task
+
+
+@pytest.mark.parametrize(("name", "length"), [("light-dark", 6), ("puck-push", 2), ("tiger", 3)])
+def test_learning_sets_out_from_the_handcrafted_macro_actions(name, length):
+    task = make_task(name)
+    space, handcrafted = task.macro_space(length), task.macro_actions(length)
+    assert space.start.shape == (space.count, space.size)
+    decoded = space.decode(space.start)
+    np.testing.assert_array_equal(decoded.lengths, handcrafted.lengths)
+    np.testing.assert_allclose(decoded.actions, handcrafted.actions, atol=1e-12)
+
+
+def test_curves_lie_on_the_sphere_and_actions_in_their_range():
+    np.testing.assert_allclose(np.linalg.norm(BezierSpace(4, 5).start, axis=1), 1.0)
+    space = HeldActionSpace.of_actions(np.array([[0.0, 5.0], [2.0, 5.0], [1.0, 5.0]]), 3)
+    np.testing.assert_allclose(space.start, [[-1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
+    decoded = space.decode([[-1.0, 1.0], [0.5, 0.0], [9.0, 0.0]])  # beyond the range is at its edge
+    np.testing.assert_allclose(decoded.actions[:, 0], [[0.0, 5.0], [1.5, 5.0], [2.0, 5.0]])
+    assert decoded.lengths.tolist() == [3, 3, 3]
+
+
+def test_extra_macro_actions_may_be_longer():
+    space = BezierSpace(2, 3, extra=(((0.0, 0.0),), ((1.0, 0.0),) * 4))
+    decoded = space.decode(space.start)
+    assert decoded.lengths.tolist() == [2, 2, 2, 1, 4]
+    np.testing.assert_array_equal(decoded.actions[4], [[1.0, 0.0]] * 4)
+
+
+def test_bad_spaces_are_refused():
+    with pytest.raises(ValueError, match="at least length 1, not 0"):
+        BezierSpace(0)
+    with pytest.raises(ValueError, match="at least one curve, not 0"):
+        BezierSpace(2, 0)
+    with pytest.raises(ValueError, match="wrong way round"):
+        HeldActionSpace(1, (1.0,), (0.0,), ((0.0,),))
+    with pytest.raises(ValueError, match=r"have shape \(1, 1\), not \(2, 1\)"):
+        HeldActionSpace(1, (0.0,), (1.0,), ((0.0,),)).decode(np.zeros((2, 1)))
