@@ -298,3 +298,52 @@ def test_a_closed_pipe_is_no_error(command):
     )
     os.close(write)
     assert process.stderr == ""
+
+
+def test_compare_and_compare_again(run, tmp_path):
+    asked = [
+        "compare",
+        "tiger",
+        "--steps",
+        300,
+        "--steps",
+        3000,
+        "--episodes",
+        2,
+        "--workers",
+        0,
+        "--folder",
+        "results/t",
+    ]
+    code, out, _ = run(*asked)
+    assert code == 0
+    assert all(planner in out for planner in ("macro-despot", "despot", "pomcpow"))
+    assert (tmp_path / "results/t/anytime.png").exists()
+    saved = json.loads((tmp_path / "results/t/comparison.json").read_text())
+    assert len(saved["evaluations"]) == 6
+    assert run(*asked)[1] == out
+
+
+def test_tune_and_go_on(run):
+    asked = ["tune", "tiger", "--steps", 300, "--episodes", 2, "--workers", 0]
+    code, out, _ = run(*asked, "--trials", 2)
+    assert code == 0
+    assert "best of 2 trials" in out
+    assert "--exploration" in out
+    assert "best of 3 trials" in run(*asked, "--trials", 3)[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["compare", "tiger", "--planners", "despott"], "There is no planner 'despott'"),
+        (["compare", "tiger", "--seconds", "0.1", "--steps", "100"], "either seconds or primitive steps"),
+        (["compare", "tiger", "--planners", "magic"], "magic"),
+        (["tune", "tiger", "--trials", "0"], "at least 1"),
+        (["tune", "tiger", "--planner", "pomcpov"], "There is no planner 'pomcpov'"),
+    ],
+)
+def test_bad_comparisons_and_searches(run, arguments, sentence):
+    code, _, error = run(*arguments)
+    assert code == 2
+    assert sentence in error

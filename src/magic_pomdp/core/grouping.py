@@ -5,6 +5,8 @@ knew what is to come. So observations are grouped into cells that are a few time
 futures together that the robot could not tell apart.
 """
 
+from typing import Any
+
 import numpy as np
 
 from magic_pomdp.core.randomness import new_stream
@@ -33,7 +35,7 @@ def observation_cells(task: Task) -> np.ndarray:
     return np.where(whole | (cells <= 0.0), 1.0, cells)
 
 
-def _observe(task: Task) -> np.ndarray:
+def _observe(task: Any) -> np.ndarray:
     """Observations after the same action in the same state, for many of both; shape (situations, repeats, size)."""
     actions, choose = task.actions(), np.random.default_rng(0)
     context, state = np.zeros(task.context_size), np.zeros(task.state_size)

@@ -11,15 +11,15 @@ from magic_pomdp import __version__
 from magic_pomdp.core.task import Task
 from magic_pomdp.planners.plan import Budget
 from magic_pomdp.running.episode import EpisodeRecord
-from magic_pomdp.running.evaluate import PlannerChoice, describe, evaluate
+from magic_pomdp.running.evaluate import PLANNERS, PlannerChoice, describe, evaluate
 from magic_pomdp.running.saving import save_json
 
 BUDGETS = tuple(Budget(seconds=seconds) for seconds in (0.001, 0.005, 0.025, 0.1, 1.0))
 """From one decision in a millisecond to one in a second."""
 
 PUBLISHED: dict[str, dict[str, tuple[float, float]]] = {
-    "light-dark": {"macro-despot": (-30.9, 1.0), "despot": (-96.1, 1.0), "pomcpow": (-90.7, 0.5)},
-    "puck-push": {"macro-despot": (34.0, 2.0), "despot": (53.0, 2.0), "pomcpow": (-94.1, 1.0)},
+    "light-dark": {"magic": (54.1, 1.0), "macro-despot": (-30.9, 1.0), "despot": (-96.1, 1.0), "pomcpow": (-90.7, 0.5)},
+    "puck-push": {"magic": (87.9, 1.0), "macro-despot": (34.0, 2.0), "despot": (53.0, 2.0), "pomcpow": (-94.1, 1.0)},
 }
 """Mean returns in the paper (Lee, Cai, Hsu 2021) and their standard errors, by task and planner; 0.1 s a plan."""
 
@@ -89,6 +89,23 @@ def compare(
     comparison = Comparison(task.name or type(task).__name__, tuple(cells))
     save_json(folder / "comparison.json", comparison.to_json())
     return comparison
+
+
+def able_planners(task: Task) -> tuple[str, ...]:
+    """The planners that can plan in a task: all, but MAGIC only if a trained generator for the task ships."""
+    able = []
+    for name in PLANNERS:
+        try:
+            PlannerChoice(name).length(task)
+        except ValueError:
+            continue
+        able.append(name)
+    return tuple(able)
+
+
+def choose_planners(names: Sequence[str], macro_length: int | None = None) -> list[PlannerChoice]:
+    """Planners by name; the length is for those that take handcrafted macro-actions."""
+    return [PlannerChoice(name, macro_length if name == "macro-despot" else None) for name in dict.fromkeys(names)]
 
 
 ASKED = ("task", "planner", "macro_length", "budget", "episodes", "seed", "complete", "settings", "task_parameters")

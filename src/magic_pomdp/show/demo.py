@@ -10,8 +10,7 @@ from magic_pomdp.running.evaluate import Evaluation, PlannerChoice, evaluate
 from magic_pomdp.running.saving import save_json
 from magic_pomdp.show.picture import draw_episode
 
-PAPER = {"macro-despot": -30.9, "despot": -96.1}
-"""Mean returns on Light-Dark in the paper (handcrafted macro-actions; 0.1 s a plan)."""
+PLANNERS = ("macro-despot", "despot")
 
 
 def run_demo(
@@ -23,7 +22,7 @@ def run_demo(
 ) -> list[Evaluation]:
     """Evaluate both planners on the same episodes; save the results and a picture of the first episode of each."""
     task, evaluations = make_task("light-dark"), []
-    for name in PAPER:
+    for name in PLANNERS:
         choice = PlannerChoice(name, budget=Budget(seconds=seconds))
 
         def advance(record: EpisodeRecord, name: str = name) -> None:

@@ -1,22 +1,37 @@
 """Results as tables for the terminal."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from rich.table import Table
+from rich.table import Column, Table
 
+from magic_pomdp.running.compare import PUBLISHED
 from magic_pomdp.running.evaluate import Evaluation
+from magic_pomdp.running.tune import Tuning
 
 
-def comparison_table(title: str, evaluations: Sequence[Evaluation], published: dict[str, float]) -> Table:
-    """One row a planner, with the published mean return beside ours."""
-    table = Table("planner", "return", "success", "steps", "depth", "99 % within", "paper", title=title)
-    for evaluation in evaluations:
-        found = evaluation.to_json()
+def comparison_table(title: str, evaluations: Sequence[dict[str, Any]]) -> Table:
+    """One row an evaluation (as JSON), with the published mean return beside ours."""
+    columns = ("planner, length", "return", "success", "steps", "depth", "99 % within", "paper")
+    table = Table(*(Column(name, no_wrap=name in columns[:2]) for name in columns), title=title)
+    for found in evaluations:
         row = (
-            "{planner}, {macro_length}|{return_mean:.1f} ± {return_stderr:.1f}|{success_rate:.0%}|"
+            "{planner}, {macro_length}|{return_mean:.1f} ± {return_stderr:.1f}|{success_rate:.1%}|"
             "{steps_mean:.1f}|{search_depth_mean:.1f}|{plan_seconds_p99:.3f} s"
         )
-        table.add_row(*row.format_map(found).split("|"), f"{published[evaluation.planner]}")
+        published = PUBLISHED.get(found["task"], {}).get(found["planner"])
+        paper = "" if published is None else f"{published[0]:.1f} ± {published[1]:.1f}"
+        table.add_row(*row.format_map(found).split("|"), paper)
+    return table
+
+
+def tuning_table(tuning: Tuning, rows: int = 10) -> Table:
+    """The best settings that a search has found."""
+    names = list(tuning.best)
+    table = Table("return", *names, title=f"{tuning.planner}: the best of {len(tuning.trials)} trials")
+    for trial in tuning.trials[:rows]:
+        values = [f"{trial['settings'][name]:.4g}" for name in names]
+        table.add_row(f"{trial['return_mean']:.1f} ± {trial['return_stderr']:.1f}", *values)
     return table
 
 

@@ -190,14 +190,19 @@ class PuckPush(Task):
         return key
 
     def upper_bound(self, context, state):
-        """The puck straight to the goal's edge, pushed without a break, faster and with wider gaps than ever likely."""
+        """The robot straight to behind the puck, and the puck straight to the goal's edge, faster than ever likely."""
         if state[OUTCOME] != RUNNING:
             return 0.0
-        longest_push = self.duration * (self.speed + 3.0 * self.speed_noise)
-        longest_push += (0.001 + 3.0 * self.gap_noise) * (self.bot_radius + self.puck_radius)
-        moves = max(1, math.ceil(self.goal_distance(context, state) / longest_push - 1e-9))
+        touching = self.bot_radius + self.puck_radius
+        longest_push = self.duration * (self.speed + 3.0 * self.speed_noise) + 3.0 * self.gap_noise * touching
+        goal_x, goal_y = context[GOAL_X] - state[PUCK_X], context[GOAL_Y] - state[PUCK_Y]
+        back = touching / math.sqrt(goal_x**2 + goal_y**2)
+        behind_x, behind_y = state[PUCK_X] - back * goal_x, state[PUCK_Y] - back * goal_y
+        approach = math.sqrt((behind_x - state[BOT_X]) ** 2 + (behind_y - state[BOT_Y]) ** 2)
+        approach = max(0.0, approach - 0.5 * touching)  # the puck also goes there when it is pushed somewhat from the side
+        moves = max(1.0, (approach + self.goal_distance(context, state)) / longest_push)
         moving_for_ever = self.step_reward / (1.0 - self.discount)
-        return moving_for_ever + self.discount ** (moves - 1) * (self.goal_reward - moving_for_ever)
+        return moving_for_ever + self.discount ** (moves - 1.0) * (self.goal_reward - moving_for_ever)
 
     def draw_action(self, actions, random, action):
         heading = 2.0 * math.pi * uniform(random)

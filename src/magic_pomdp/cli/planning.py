@@ -1,0 +1,361 @@
+"""Commands that run planners."""
+
+import re
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from magic_pomdp.cli.shared import (
+    FINE,
+    INTERRUPTED,
+    WRONG,
+    PlannerName,
+    TaskName,
+    TaskParameters,
+    cell_progress,
+    complain,
+    default,
+    episode_progress,
+    make_budget,
+    make_folder,
+    need,
+    show,
+    task_parameters,
+    trial_progress,
+)
+
+if TYPE_CHECKING:
+    from magic_pomdp.running.evaluate import PlannerChoice
+
+SHORT_NAMES = {
+    "default_policy": "",
+    "scenarios": "K",
+    "search_depth": "D",
+    "xi": "xi",
+    "exploration": "c",
+    "action_widening": "ka",
+    "action_exponent": "alpha-a",
+    "observation_widening": "ko",
+    "observation_exponent": "alpha-o",
+    "guided_actions": "guided",
+    "tree_nodes": "nodes",
+}
+"""A planner's settings, and what a file of results calls them."""
+
+
+@dataclass(frozen=True)
+class EvaluateSettings:
+    """How to evaluate."""
+
+    planner: PlannerName = "macro-despot"
+    """DESPOT is Macro-DESPOT with primitive actions; MAGIC, with learned macro-actions; POMCPOW draws its own."""
+    model: Annotated[str | None, default("NAME|FILE", "the best that ships for the task")] = None
+    """MAGIC's trained generator."""
+    macro_length: Annotated[int | None, default("INT", "the task's own")] = None
+    """Length of the macro-actions."""
+    seconds: Annotated[float | None, default("FLOAT", "0.1")] = None
+    """Budget of a plan in seconds."""
+    steps: Annotated[int | None, default("INT", "none")] = None
+    """Budget of a plan in primitive steps instead: it gives the same result in every run. A first trial is always
+    made."""
+    episodes: int = 100
+    """Number of episodes."""
+    seed: int = 0
+    """What all chance follows from, 0 or more."""
+    workers: Annotated[int | None, default("INT", "one for every core")] = None
+    """Processes that run episodes; 0 runs them in the main process, for debugging."""
+    json: Annotated[Path | None, default("FILE", "one in the folder results, named after the settings")] = None
+    """Where to save the result."""
+    search_depth: Annotated[int | None, default("INT", "the task's own")] = None
+    """D, how many primitive steps to look ahead."""
+    scenarios: Annotated[int | None, default("INT", "the task's own")] = None
+    """DESPOT: K, how many sampled futures a search shares among its nodes."""
+    xi: Annotated[float | None, default("FLOAT", "0.95")] = None
+    """DESPOT: ξ, the share of the root's gap that a trial leaves alone."""
+    default_policy: Annotated[Literal["greedy", "random"] | None, default("{greedy,random}", "greedy")] = None
+    """DESPOT: whose earnings are the search's first lower bounds: greedy in the task's upper bound, or random."""
+    exploration: Annotated[float | None, default("FLOAT", "the task's own")] = None
+    """POMCPOW: c, how much an action's rarity counts against its value."""
+    action_widening: Annotated[float | None, default("FLOAT", "the task's own")] = None
+    """POMCPOW: k_a; N visits are worth k_a N^α_a actions."""
+    action_exponent: Annotated[float | None, default("FLOAT", "the task's own")] = None
+    """POMCPOW: α_a, from 0 to 1."""
+    observation_widening: Annotated[float | None, default("FLOAT", "the task's own")] = None
+    """POMCPOW: k_o; N visits are worth k_o N^α_o observations."""
+    observation_exponent: Annotated[float | None, default("FLOAT", "the task's own")] = None
+    """POMCPOW: α_o, from 0 to 1."""
+    guided_actions: Annotated[float | None, default("FLOAT", "the task's own")] = None
+    """POMCPOW: the share of new actions that are what rollouts would do, not random; 0 in the paper."""
+    tree_nodes: Annotated[int | None, default("INT", "the planner's own")] = None
+    """Room for belief nodes."""
+    parameters: TaskParameters = ()
+
+
+@dataclass(frozen=True)
+class CompareSettings:
+    """What to compare."""
+
+    planners: Annotated[tuple[PlannerName, ...], default("NAME", "all that can plan in the task")] = ()
+    """Who takes part; can be repeated."""
+    seconds: Annotated[tuple[float, ...], default("FLOAT", "0.001 0.005 0.025 0.1 1")] = ()
+    """Budgets of a plan in seconds; can be repeated."""
+    steps: Annotated[tuple[int, ...], default("INT", "none")] = ()
+    """Budgets in primitive steps instead; can be repeated."""
+    macro_length: Annotated[int | None, default("INT", "the task's own")] = None
+    """Length of the handcrafted macro-actions."""
+    episodes: int = 100
+    """Number of episodes, the same for all."""
+    seed: int = 0
+    """What all chance follows from, 0 or more."""
+    workers: Annotated[int | None, default("INT", "one for every core")] = None
+    """Processes that run episodes."""
+    folder: Annotated[Path | None, default("FOLDER", "results/compare-…, named after the task")] = None
+    """Where results and the plot go. What is there already is not run again."""
+    parameters: TaskParameters = ()
+
+
+@dataclass(frozen=True)
+class TuneSettings:
+    """How to search."""
+
+    planner: PlannerName = "pomcpow"
+    """Whose settings are looked for."""
+    macro_length: Annotated[int | None, default("INT", "the task's own")] = None
+    """Length of the macro-actions."""
+    seconds: Annotated[float | None, default("FLOAT", "0.1")] = None
+    """Budget of a plan in seconds."""
+    steps: Annotated[int | None, default("INT", "none")] = None
+    """Budget of a plan in primitive steps instead."""
+    trials: int = 50
+    """Settings to try, those of an earlier search in the same file included."""
+    episodes: int = 30
+    """Episodes of each."""
+    seed: int = 1000
+    """Whose episodes they are. Report results on another one."""
+    workers: Annotated[int | None, default("INT", "one for every core")] = None
+    """Processes that run episodes."""
+    file: Annotated[Path | None, default("FILE", "one in the folder results, named after task and planner")] = None
+    """Where the search is kept. The same command goes on with it."""
+    parameters: TaskParameters = ()
+
+
+@dataclass(frozen=True)
+class DemoSettings:
+    """How long to look."""
+
+    episodes: int = 20
+    """Episodes of each planner."""
+    seconds: float = 0.1
+    """Budget of a plan in seconds."""
+    seed: int = 0
+    """What all chance follows from, 0 or more."""
+    folder: Path = Path("results/demo")
+    """Where results and pictures go."""
+
+
+@dataclass(frozen=True)
+class PictureSettings:
+    """What to draw."""
+
+    planner: PlannerName = "macro-despot"
+    """Who acts."""
+    model: Annotated[str | None, default("NAME|FILE", "the best that ships for the task")] = None
+    """MAGIC's trained generator."""
+    macro_length: Annotated[int | None, default("INT", "the task's own")] = None
+    """Length of the macro-actions."""
+    seconds: Annotated[float | None, default("FLOAT", "0.1")] = None
+    """Budget of a plan in seconds."""
+    steps: Annotated[int | None, default("INT", "none")] = None
+    """Budget of a plan in primitive steps instead."""
+    seed: int = 0
+    """What all chance follows from, 0 or more."""
+    episode: int = 0
+    """Which episode of that seed."""
+    frames: int = 4
+    """Moments to show."""
+    out: Annotated[Path | None, default("FILE", "named after task, planner, seed and episode")] = None
+    """Where to save the picture: .png, .svg or .pdf."""
+    parameters: TaskParameters = ()
+
+
+def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
+    """Run many episodes of a planner in a task; report the return, and save everything as JSON."""
+    from magic_pomdp.running.saving import check_writable, save_json
+    from magic_pomdp.running.workers import start_server
+
+    if settings.workers != 0:
+        start_server()  # the workers' imports begin beside those that follow here
+    from magic_pomdp.core.registry import make_task
+    from magic_pomdp.running.evaluate import (
+        EvaluationFailed,
+        EvaluationInterrupted,
+        PlannerChoice,
+        planner_settings,
+    )
+    from magic_pomdp.running.evaluate import evaluate as run_evaluation
+    from magic_pomdp.show.tables import evaluation_table
+
+    the_task = make_task(task, **task_parameters(settings.parameters))
+    choice = PlannerChoice(
+        settings.planner,
+        settings.macro_length,
+        make_budget(settings.seconds, settings.steps),
+        planner_settings(settings.planner, **{name: getattr(settings, name) for name in SHORT_NAMES}),
+        settings.model,
+    )
+    name = the_task.name or type(the_task).__name__
+    path = check_writable(settings.json or _default_path(name, choice, choice.length(the_task), settings))
+    code = FINE
+    try:
+        with episode_progress(settings.episodes) as advance:
+            evaluation = run_evaluation(the_task, choice, settings.episodes, settings.seed, settings.workers, advance)
+    except EvaluationFailed as failure:
+        if failure.__cause__ is not None:  # it happened in this process, so Python knows where
+            traceback.print_exception(failure.__cause__)
+        evaluation, code = failure.evaluation, complain(str(failure), WRONG)
+    except EvaluationInterrupted as interruption:
+        evaluation, code = interruption.evaluation, complain("Interrupted.", INTERRUPTED)
+    if not evaluation.complete:
+        if not evaluation.records:
+            return complain("No episode was finished, so nothing is saved.", code)
+        path = path.with_suffix(".partial.json")  # whatever was saved there before is complete, and stays
+    save_json(path, evaluation.to_json())
+    show(evaluation_table(evaluation))
+    show(f"Saved as {path}")
+    return code
+
+
+def compare(task: TaskName, /, settings: CompareSettings) -> int:
+    """Run every planner on the same episodes with several budgets: tables, JSON, a plot of return against budget."""
+    need("matplotlib", "Drawing", "show")
+    from magic_pomdp.running.workers import start_server
+
+    if settings.workers != 0:
+        start_server()
+    from magic_pomdp.core.registry import make_task
+    from magic_pomdp.planners.plan import Budget
+    from magic_pomdp.running.compare import BUDGETS, able_planners, choose_planners
+    from magic_pomdp.running.compare import compare as run_comparison
+    from magic_pomdp.show.anytime import draw_anytime
+    from magic_pomdp.show.tables import comparison_table
+
+    the_task = make_task(task, **task_parameters(settings.parameters))
+    if settings.seconds and settings.steps:
+        raise ValueError("The budgets of a comparison are either seconds or primitive steps, but both were given.")
+    budgets = [Budget(seconds=seconds) for seconds in settings.seconds] + [Budget(steps=n) for n in settings.steps]
+    planners = choose_planners(settings.planners or able_planners(the_task), settings.macro_length)
+    name = re.sub(r"[^\w.-]", "-", the_task.name or type(the_task).__name__)
+    folder = make_folder(settings.folder or Path("results") / f"compare-{name}")
+    cells = len(planners) * len(budgets or BUDGETS)
+    with cell_progress(cells, settings.episodes) as (begin, advance):
+        comparison = run_comparison(
+            the_task,
+            folder,
+            planners,
+            budgets or BUDGETS,
+            settings.episodes,
+            settings.seed,
+            settings.workers,
+            begin,
+            advance,
+        )
+    draw_anytime(comparison, folder / "anytime.png")
+    for budget in budgets or BUDGETS:
+        title = f"{comparison.task}, {settings.episodes} episodes, seed {settings.seed}, {budget} a plan"
+        show(comparison_table(title, comparison.at(budget)))
+    show(f"Results and a plot are in {folder}; the same command runs only what is missing there.")
+    return FINE
+
+
+def tune(task: TaskName, /, settings: TuneSettings) -> int:
+    """Look for a planner's best settings in a task. Stop it at any time; the same command goes on."""
+    need("optuna", "Tuning", "tune")
+    from magic_pomdp.running.workers import start_server
+
+    if settings.workers != 0:
+        start_server()
+    from magic_pomdp.core.registry import make_task
+    from magic_pomdp.running.evaluate import EvaluationInterrupted, PlannerChoice
+    from magic_pomdp.running.saving import check_writable
+    from magic_pomdp.running.tune import tune as run_search
+    from magic_pomdp.show.tables import tuning_table
+
+    the_task = make_task(task, **task_parameters(settings.parameters))
+    choice = PlannerChoice(settings.planner, settings.macro_length, make_budget(settings.seconds, settings.steps))
+    name = re.sub(r"[^\w.-]", "-", f"tune-{the_task.name}-{choice.name}-{choice.budget}")
+    path = check_writable(settings.file or make_folder(Path("results")) / f"{name}.journal")
+    try:
+        with trial_progress(settings.trials) as advance:
+            tuning = run_search(
+                the_task,
+                choice,
+                path,
+                settings.trials,
+                settings.episodes,
+                settings.seed,
+                settings.workers,
+                advance,
+            )
+    except EvaluationInterrupted:
+        return complain(f"Interrupted; {path} keeps what was found, and the same command goes on.", INTERRUPTED)
+    show(tuning_table(tuning))
+    options = tuning.options()
+    show(f"magic-pomdp evaluate {task} --planner {choice.name} {options}\nThe search is kept in {path}")
+    return FINE
+
+
+def demo(settings: DemoSettings) -> int:
+    """See it work: Macro-DESPOT against DESPOT on Light-Dark, a table and two pictures."""
+    need("matplotlib", "Drawing", "show")
+    from magic_pomdp.running.workers import start_server
+
+    start_server()
+    from magic_pomdp.show.demo import PLANNERS, run_demo
+    from magic_pomdp.show.tables import comparison_table
+
+    folder = make_folder(settings.folder)
+    with episode_progress(len(PLANNERS) * settings.episodes) as advance:
+        evaluations = run_demo(
+            folder, settings.episodes, settings.seconds, settings.seed, lambda _, record: advance(record)
+        )
+    title = f"Light-Dark, {settings.episodes} episodes, seed {settings.seed}, {settings.seconds:g} s a plan"
+    show(comparison_table(title, [evaluation.to_json() for evaluation in evaluations]))
+    show(f"Results and pictures are in {folder}")
+    return FINE
+
+
+def picture(task: TaskName, /, settings: PictureSettings) -> int:
+    """Run one episode and draw some of its moments side by side."""
+    need("matplotlib", "Drawing", "show")
+    from magic_pomdp.core.registry import make_task
+    from magic_pomdp.running.evaluate import PlannerChoice
+    from magic_pomdp.running.saving import check_writable
+    from magic_pomdp.show.picture import draw_episode
+
+    the_task = make_task(task, **task_parameters(settings.parameters))
+    budget = make_budget(settings.seconds, settings.steps)
+    choice = PlannerChoice(settings.planner, settings.macro_length, budget, model=settings.model)
+    name = f"{the_task.name}_{choice.name}_seed{settings.seed}_episode{settings.episode}.png"
+    path = check_writable(settings.out or Path(re.sub(r"[^\w.-]", "-", name)))
+    record = draw_episode(the_task, choice(the_task), path, settings.seed, settings.episode, settings.frames)
+    show(f"{record.outcome}, return {record.total_return:.1f}, {record.steps} steps; saved as {path}")
+    return FINE
+
+
+def _default_path(task: str, choice: "PlannerChoice", length: int, settings: EvaluateSettings) -> Path:
+    """A file named after everything that was asked for, so that no other result is overwritten."""
+    parts = [
+        task,
+        choice.name,
+        f"L{length}",
+        str(choice.budget),
+        f"seed{settings.seed}",
+        f"{settings.episodes}episodes",
+    ]
+    parts += [Path(settings.model).stem] if settings.model is not None else []
+    for name, short in SHORT_NAMES.items():
+        value = getattr(settings, name)
+        parts += [] if value is None else [f"{short}{value}" if isinstance(value, str) else f"{short}{value:g}"]
+    name = re.sub(r"[^\w.=-]", "-", "_".join([*parts, *settings.parameters]))
+    return make_folder(Path("results")) / f"{name}.json"

@@ -1,0 +1,127 @@
+"""What the commands share: how arguments look, exit codes, and saying things."""
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+if TYPE_CHECKING:
+    from magic_pomdp.planners.plan import Budget
+    from magic_pomdp.running.episode import EpisodeRecord
+    from magic_pomdp.running.evaluate import PlannerChoice
+
+FINE, WRONG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes."""
+
+
+def default(metavar: str, meaning: str) -> Any:
+    """How --help shows a setting whose default depends on others."""
+    return tyro.conf.arg(metavar=metavar, help_behavior_hint=f"(default: {meaning})")
+
+
+TaskParameters = Annotated[
+    tuple[str, ...], tyro.conf.arg(name="set", metavar="NAME=VALUE", help="A parameter of the task; can be repeated.")
+]
+TaskName = Annotated[str, tyro.conf.arg(metavar="TASK", help="A task's name, my_module:MyTask or my_file.py:MyTask.")]
+PlannerName = Annotated[str, tyro.conf.arg(metavar="{magic,macro-despot,despot,pomcpow}")]
+
+
+def complain(sentence: str, code: int) -> int:
+    print(f"magic-pomdp: {sentence}", file=sys.stderr)
+    return code
+
+
+def show(what: Any) -> None:
+    """Print a table, or text as it is."""
+    from rich.console import Console
+
+    is_text = isinstance(what, str)
+    Console().print(what, markup=not is_text, highlight=False, soft_wrap=is_text)
+
+
+def task_parameters(assignments: tuple[str, ...]) -> dict[str, str]:
+    for assignment in assignments:
+        if not re.fullmatch(r"\w+=.*", assignment):
+            raise ValueError(f"A parameter of the task is set as name=value, not {assignment!r}.")
+    return dict(assignment.split("=", 1) for assignment in assignments)
+
+
+def make_budget(seconds: float | None, steps: int | None) -> "Budget":
+    from magic_pomdp.planners.plan import Budget
+
+    return Budget(0.1 if seconds is None and steps is None else seconds, steps)
+
+
+def make_folder(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"The folder {folder} cannot be made ({error.strerror}): name another place.") from None
+    return folder
+
+
+def need(module: str, what: str, extra: str) -> None:
+    """Refuse, with what to install, if a module of an extra is missing."""
+    from importlib.util import find_spec
+
+    if find_spec(module) is None:
+        raise ValueError(f"{what} needs {module}: pip install 'magic-pomdp[{extra}]'.")
+
+
+@contextmanager
+def progress_bar(unit: str, total: int, text: str) -> "Iterator[Callable[..., None]]":
+    """A progress bar on standard error; gives the function that changes its `description`, or moves it by `advance` or
+    to `completed`."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    report = TextColumn("{task.description}")
+    columns = (TextColumn(unit), BarColumn(), MofNCompleteColumn(), report, TimeRemainingColumn())
+    screen = Console(stderr=True)
+    bars = Progress(*columns, console=screen, transient=True, refresh_per_second=4, disable=not screen.is_terminal)
+    with bars as progress:
+        yield partial(progress.update, progress.add_task(text, total=max(total, 0)))
+
+
+@contextmanager
+def episode_progress(episodes: int) -> "Iterator[Callable[[EpisodeRecord], None]]":
+    """A progress bar over episodes; gives the function that is called with each record."""
+    from magic_pomdp.running.statistics import mean, standard_error
+
+    returns: list[float] = []
+    with progress_bar("episodes", episodes, "compiling or loading the planner") as update:
+
+        def advance(record: "EpisodeRecord") -> None:
+            returns.append(record.total_return)
+            update(advance=1, description=f"return {mean(returns):.1f} ± {standard_error(returns):.1f}")
+
+        yield advance
+
+
+@contextmanager
+def cell_progress(
+    cells: int, episodes: int
+) -> "Iterator[tuple[Callable[[PlannerChoice, bool], None], Callable[[EpisodeRecord], None]]]":
+    """A progress bar over several evaluations; gives what is called before each of them, and with each record."""
+    with progress_bar("episodes", cells * episodes, "") as update:
+
+        def begin(choice: "PlannerChoice", stored: bool) -> None:
+            update(advance=episodes if stored else 0, description=f"{choice.name}, {choice.budget} a plan")
+
+        yield begin, lambda record: update(advance=1)
+
+
+@contextmanager
+def trial_progress(trials: int) -> "Iterator[Callable[[int, dict[str, Any]], None]]":
+    """A progress bar over the trials of a search; gives the function that is called with each."""
+    with progress_bar("trials", trials, "compiling or loading the planner") as update:
+
+        def advance(number: int, found: dict[str, Any]) -> None:
+            update(completed=number + 1, description=f"last return {found['return_mean']:.1f}")
+
+        yield advance
