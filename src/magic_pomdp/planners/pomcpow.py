@@ -6,7 +6,7 @@ most promising one (`widen_actions`), lets a new observation in or takes one tha
 gathered there, and goes on with one of them. From a new node a rollout estimates what is to come; means are then
 carried back up (`backup`).
 
-One thing the paper leaves open: that an episode has ended is seen, so its last state joins no collection.
+The paper leaves open what to do at an episode's end: it is seen, so the last state joins no collection.
 """
 
 import dataclasses
@@ -222,8 +222,9 @@ def widen_actions(task, context, actions, rules, tree, node):
         for index in range(node.first_branch, node.first_branch + node.branch_count):
             known = known or same_row(tree.actions, index, tree.action, 0)
         if not known:
-            node.next_action_at = visits_needed(node.branch_count + 1, rules.action_widening, rules.action_exponent)
-            return add_branch(tree, node)
+            index = add_branch(tree, node)
+            node.next_action_at = visits_needed(node.branch_count, rules.action_widening, rules.action_exponent)
+            return index
     return most_promising_branch(rules, tree, node)
 
 
@@ -252,19 +253,25 @@ def visits_needed(count, widening, exponent):
 
 @compiled
 def widen_observations(rules, tree, branch):
-    """The node that a simulation comes to: that of the present observation if the action was taken often enough for
-    another one, else that of an observation seen before, drawn by how often it was generated."""
+    """The node that a simulation comes to: a new one of the present observation, if that is new and the action was
+    taken often enough for another; else that of a known observation, drawn by how often it was generated.
+
+    It is drawn even if the present one is known: the states that generated an observation are already spread as it
+    tells, so to weigh them by it as well would count it twice.
+    """
     if branch.visits >= branch.next_child_at:
         index = find_child(tree, branch)
-        if index == UNKNOWN:
+        is_new = index == UNKNOWN
+        if is_new:
             index = add_child(tree, branch)
             if index == NO_ROOM:
                 return NO_ROOM
-            count = branch.child_count + 1
+            count = branch.child_count
             branch.next_child_at = visits_needed(count, rules.observation_widening, rules.observation_exponent)
         tree.children[index].generated += 1
         branch.generated += 1
-        return tree.children[index].node
+        if is_new:
+            return tree.children[index].node
     remaining, index = integer(tree.random, branch.generated), branch.first_child
     while remaining >= tree.children[index].generated:
         remaining -= tree.children[index].generated

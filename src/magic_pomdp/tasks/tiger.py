@@ -24,7 +24,7 @@ class Tiger(Task):
     scenarios = 200
     particles = 1000
     search_depth = 40
-    pomcpow = PomcpowNumbers(exploration=100.0)
+    pomcpow = PomcpowNumbers(exploration=150.0)
 
     discount: float = 0.95
     max_steps: int = 40
