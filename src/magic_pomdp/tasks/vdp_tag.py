@@ -44,7 +44,7 @@ class VdpTag(Task):
     scenarios = 50
     search_depth = 10
     macro_length = 2
-    pomcpow = PomcpowNumbers(110.0, 30.0, 1.0 / 30.0, 5.0, 0.01)
+    pomcpow = PomcpowNumbers(20.0, 30.0, 1.0 / 30.0, 5.0, 0.01, guided_actions=0.5)
 
     discount: float = 0.95
     max_steps: int = 100
