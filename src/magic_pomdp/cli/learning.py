@@ -38,7 +38,7 @@ def train(
     from magic_pomdp.core.registry import make_task
     from magic_pomdp.learning.learner import Diverged
     from magic_pomdp.learning.model import task_name
-    from magic_pomdp.learning.trainer import check_folder
+    from magic_pomdp.learning.state import check_folder
     from magic_pomdp.learning.trainer import train as run_training
     from magic_pomdp.learning.watching import watch_all
 
