@@ -18,12 +18,12 @@ from magic_pomdp.cli.shared import (
     default,
     episode_progress,
     make_budget,
-    make_folder,
     need,
     show,
     task_parameters,
     trial_progress,
 )
+from magic_pomdp.running.saving import make_folder
 
 if TYPE_CHECKING:
     from magic_pomdp.running.evaluate import PlannerChoice

@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -63,11 +64,9 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     """All lines of a training's metrics that can be read."""
     lines = []
     for line in (folder / METRICS).read_text(encoding="utf-8").splitlines():
-        try:
+        with suppress(json.JSONDecodeError):  # half a line, of a training that was killed
             lines.append(json.loads(line))
-        except json.JSONDecodeError:
-            continue  # half a line, of a training that was killed
-    return lines
+    return [line for line in lines if isinstance(line, dict)]
 
 
 class CurvePicture(Watch):
