@@ -32,6 +32,8 @@ PUBLISHED: dict[str, dict[str, float]] = {
 CONDITIONINGS: tuple[Conditioning, ...] = get_args(Conditioning)
 QUESTION, RESULT, HANDCRAFTED, ABLATION = "question.json", "result.json", "handcrafted.json", "ablation.json"
 """Files of an ablation: what is asked, the result of a training (in its folder), of the handcrafted set, and all."""
+START = "the handcrafted set"
+"""What messages call it."""
 FREE = {"macro_length", "seed", "conditioning", "critic", "workers", "checkpoint_minutes", "keep"}
 """Settings of a training that are no part of the question: what is compared, known otherwise, or does not matter."""
 
@@ -157,11 +159,12 @@ def ablate(
     _check_question(folder, _question(task, settings, handcrafted, episodes, evaluation_seed))
 
     def judge(name: str, choice: PlannerChoice) -> dict[str, Any]:
-        watch.say(f"Evaluating {name}: {episodes} episodes, {choice.budget} a plan.")
+        watch.say(f"Evaluating {name} in {episodes} episodes.")
         with watch.evaluation(episodes) as advance:
             return evaluate(task, choice, episodes, evaluation_seed, settings.workers, advance).to_json()
 
     def train_and_judge(variant: Variant, place: Path, title: str) -> dict[str, Any]:
+        watch.say(f"Training {title}.")
         resume = (place / SETTINGS).is_file()
         with watch.training(make_folder(place), title) as watch_training:
             changed = dataclasses.replace(settings, **dataclasses.asdict(variant))
@@ -188,7 +191,7 @@ def ablate(
             watch.say(f"Found the result of {name} in {path}.")
         return found
 
-    of_handcrafted = stored_or_made("handcrafted", folder / HANDCRAFTED, lambda: judge("handcrafted", handcrafted))
+    of_handcrafted = stored_or_made(START, folder / HANDCRAFTED, lambda: judge(START, handcrafted))
     results = []
     for number, variant in enumerate(variants, start=1):
         place, title = folder / variant.folder, f"{task_name(task)}, {variant} ({number} of {len(variants)})"

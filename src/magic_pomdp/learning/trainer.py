@@ -279,7 +279,6 @@ class Trainer:
 
     def _finish_evaluation(self, evaluation: RunningEvaluation) -> None:
         self._evaluation = None
-        self._evaluated_at = self.state.seconds
         report = evaluation.report()
         if evaluation.purpose == FINAL:
             assert self.state.best is not None
@@ -295,6 +294,7 @@ class Trainer:
         self.state.keep(report, evaluation.arrays)
         self.watch.evaluated(report, self.state.curve)
         self.state.save()
+        self._evaluated_at = self.state.seconds
 
     # ------------------------------------------------------------------------------------------- reports and saving
 
@@ -306,7 +306,7 @@ class Trainer:
         if seconds - self.state.saved_at >= 60.0 * settings.checkpoint_minutes:
             self.state.save()
         due = self.state.warmed_up and seconds - self._evaluated_at >= 60.0 * settings.evaluate_minutes
-        if due and self._evaluation is None and self.learner.updates > 0:
+        if due and self._evaluation is None and self.learner.updates > max(0, self._last_evaluated()):
             self._begin_evaluation(EVALUATION)
 
     def _report(self) -> dict[str, Any]:

@@ -204,10 +204,14 @@ def progress_line(report: dict[str, Any]) -> str:
 
 def evaluation_line(report: dict[str, Any]) -> str:
     """An evaluation in one line."""
+    if report["final"]:
+        beginning = f"The best generator, of {report['updates']:,} updates, on other episodes: return "
+    else:
+        beginning = f"Evaluation after {report['minutes']:.1f} minutes, {report['updates']:,} updates: return "
     return (
-        f"Evaluation after {report['minutes']:.1f} minutes, {report['updates']:,} updates: return "
-        f"{report['return_mean']:.1f} ± {report['return_stderr']:.1f}, success {report['success_rate']:.0%} in "
-        f"{report['episodes']} episodes" + (" (the best so far)" if report["best"] else "")
+        f"{beginning}{report['return_mean']:.1f} ± {report['return_stderr']:.1f}, success "
+        f"{report['success_rate']:.0%} in {report['episodes']} episodes"
+        + (" (the best so far)" if report["best"] else "")
     )
 
 

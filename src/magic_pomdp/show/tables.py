@@ -42,8 +42,8 @@ def tuning_table(tuning: Tuning, rows: int = 10) -> Table:
 def ablation_table(ablation: "Ablation") -> Table:
     """One row a variant of learning, with the paper's mean return beside ours."""
     shared, handcrafted = ablation.results[0]["evaluation"], ablation.handcrafted
-    budget = Budget(**shared["budget"])
-    title = f"{ablation.task}: {shared['episodes']} episodes, seed {shared['seed']}, {budget} a plan"
+    allowed = _words(Budget(**shared["budget"]))
+    title = f"{ablation.task}: {shared['episodes']} episodes, seed {shared['seed']}, {allowed} a plan"
     table = Table("told, critic", "return", "success", "by seed", "minutes", "updates", "paper", title=title)
     for row in ablation.rows():
         by_seed = ", ".join(f"{value:.1f}" for value in row["by_seed"].values())
@@ -60,7 +60,7 @@ def ablation_table(ablation: "Ablation") -> Table:
 def evaluation_table(evaluation: Evaluation) -> Table:
     """All that is known of one planner in one task."""
     found, budget = evaluation.to_json(), evaluation.budget
-    allowed = "" if budget is None else f", {budget.steps:,} steps" if budget.steps else f", {budget.seconds:g} s"
+    allowed = "" if budget is None else f", {_words(budget)}"
     length = "" if evaluation.macro_length is None else f", length {evaluation.macro_length}"
     title = f"{found['task']}: {found['planner']}{length}{allowed} a plan"
     table = Table(show_header=False, title=title if evaluation.complete else f"{title} (interrupted)")
@@ -84,3 +84,7 @@ def evaluation_table(evaluation: Evaluation) -> Table:
     if found["plans_cut_short"]:
         table.add_row("plans cut short", f"{found['plans_cut_short']}: the tree was full")
     return table
+
+
+def _words(budget: Budget) -> str:
+    return f"{budget.steps:,} steps" if budget.steps else f"{budget.seconds:g} s"
