@@ -80,7 +80,8 @@ def test_what_is_finished_is_not_run_again(tmp_path, monkeypatch):
     assert [row["by_seed"].keys() for row in again.rows()] == [{"0", "1"}] * 2
     (tmp_path / "belief_set_seed0" / "result.json").write_text("{")
     monkeypatch.setattr(Learner, "update", None)  # its training is over, only the evaluation is missing
-    assert json.dumps(ask(tmp_path)[0].rows()) == json.dumps(again.rows())
+    for one, other in zip(ask(tmp_path)[0].rows(), again.rows(), strict=True):
+        assert one | {"minutes": 0.0} == other | {"minutes": 0.0}
 
 
 def test_an_interrupted_training_goes_on(tmp_path, monkeypatch):
@@ -113,7 +114,7 @@ def test_another_question_is_refused(tmp_path):
     with pytest.raises(ValueError, match="was begun with task parameters"):
         ask(tmp_path, task=Target(blur=0.2))
     (tmp_path / "question.json").write_text("[")
-    with pytest.raises(ValueError, match="question.json cannot be read"):
+    with pytest.raises(ValueError, match=r"question\.json cannot be read"):
         ask(tmp_path)
 
 

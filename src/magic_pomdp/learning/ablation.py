@@ -179,7 +179,7 @@ def ablate(
             "minutes": trained.minutes,
             "updates": trained.updates,
             "plans": trained.plans,
-            "curve": shorten(trained.curve),
+            "curve": list(shorten(trained.curve)),
             "evaluation": judge(str(variant), choice),
         }
 

@@ -12,6 +12,8 @@ from typing import Any
 
 METRICS = "metrics.jsonl"
 CURVE = "learning-curve.png"
+BEGINNING = "compiling or loading the planner …"
+"""What a person sees before the first report."""
 LINE_SECONDS = 30.0
 """Time between lines where there is no terminal."""
 
@@ -115,7 +117,7 @@ class TensorBoard(Watch):
 
     def _add(self, group: str, report: dict[str, Any]) -> None:
         for name, value in report.items():
-            if isinstance(value, int | float) and name != "updates":
+            if isinstance(value, int | float) and not isinstance(value, bool) and name != "updates":
                 self._writer.add_scalar(f"{group}/{name}", value, report["updates"])
 
 
@@ -148,7 +150,7 @@ class Screen(Watch):
 
         self._title = title
         self._console = Console(stderr=True)
-        self._live = Live(console=self._console, refresh_per_second=4, transient=True)
+        self._live = Live(f"{title}: {BEGINNING}", console=self._console, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> "Screen":
         self._live.start()
@@ -178,16 +180,21 @@ def progress_rows(report: dict[str, Any]) -> dict[str, str]:
         "time": f"{report['minutes']:.1f} minutes" + _left(report),
         "updates": f"{report['updates']:,}; {report['updates_per_second']:.1f} a second",
         "plans": f"{report['plans']:,}; {report['plans_per_second']:.1f} a second; {report['replay']:,} in the replay",
-        "return": f"{report['recent_return']:.1f} lately, in {report['episodes']:,} episodes with sampled parameters",
     }
+    if report["recent_return"] is not None:
+        rows["return"] = (
+            f"{report['recent_return']:.1f} lately, in {report['episodes']:,} episodes with sampled parameters"
+        )
     if "critic_loss" in report:
         rows["critic"] = f"loss {report['critic_loss']:.3f}, error {report['critic_error']:.2f}"
         rows["generator"] = (
             f"expects {report['expected_value']:.2f}; entropy {report['entropy']:.2f}, std {report['std']:.3f}, "
             f"α {report['alpha']:.4f}"
         )
-    else:
+    if report["warming_up"]:
         rows["warm-up"] = "noisy handcrafted macro-actions; nothing is learned yet"
+    if report["evaluation"] is not None:
+        rows["evaluation"] = report["evaluation"]
     if report.get("best") is not None:
         rows["best"] = f"{report['best']:.1f} in an evaluation"
     return rows
