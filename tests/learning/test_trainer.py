@@ -195,7 +195,7 @@ def test_an_infinite_value_ends_the_training(tmp_path, monkeypatch):
 
 
 def test_a_loss_that_is_not_finite_ends_the_training_before_any_weight_is_spoilt(tmp_path, monkeypatch):
-    whole = trainer_module.Learner.update
+    whole = Learner.update
 
     def update(self, replay):
         if self.updates == 20:

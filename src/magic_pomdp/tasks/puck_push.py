@@ -199,7 +199,9 @@ class PuckPush(Task):
         back = touching / math.sqrt(goal_x**2 + goal_y**2)
         behind_x, behind_y = state[PUCK_X] - back * goal_x, state[PUCK_Y] - back * goal_y
         approach = math.sqrt((behind_x - state[BOT_X]) ** 2 + (behind_y - state[BOT_Y]) ** 2)
-        approach = max(0.0, approach - 0.5 * touching)  # the puck also goes there when it is pushed somewhat from the side
+        approach = max(
+            0.0, approach - 0.5 * touching
+        )  # the puck also goes there when it is pushed somewhat from the side
         moves = max(1.0, (approach + self.goal_distance(context, state)) / longest_push)
         moving_for_ever = self.step_reward / (1.0 - self.discount)
         return moving_for_ever + self.discount ** (moves - 1.0) * (self.goal_reward - moving_for_ever)
