@@ -1,20 +1,31 @@
 """A training that is killed at any moment can be resumed, and loses at most what came after its last checkpoint."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from test_model import SMALL, TOY
 
-from magic_pomdp.learning.checkpoint import load_checkpoint
+from magic_pomdp.learning.checkpoint import checkpoints, load_checkpoint
 from magic_pomdp.learning.model import load_model
 from magic_pomdp.learning.watching import read_metrics
 
 COMMAND = [sys.executable, "-m", "magic_pomdp", "train", TOY, *SMALL, "--workers", "1", "--out", "run"]
-QUICK = ["--checkpoint-minutes", "0.002", "--evaluate-minutes", "0.005"]
+INTERVAL = 0.2
+"""Seconds between checkpoints."""
+SLACK = 3.0
+"""Seconds by which a checkpoint may be late on a busy machine."""
+QUICK = ["--checkpoint-minutes", str(INTERVAL / 60.0), "--evaluate-minutes", "0.005"]
+MOMENTS = 10
+FOREVER = ("--updates", "1000000")
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for workers in /proc")
 
 
 def start(folder, *options):
@@ -24,43 +35,105 @@ def start(folder, *options):
     )  # fmt: skip
 
 
-def wait_for_checkpoint(process, folder, after=""):
-    """Until there is a checkpoint that was not there before."""
-    while process.poll() is None:
-        names = sorted(path.name for path in folder.glob("run/checkpoint-*"))
-        if names and names[-1] > after:
-            return
+def wait_until(process, condition):
+    """Until something is true, or the process has ended."""
+    while process.poll() is None and not condition():
+        time.sleep(0.005)
+
+
+def newest(folder):
+    return next((path.name for path in checkpoints(folder / "run")), "")
+
+
+def workers_of(process):
+    """The workers of a training: what its server has forked, so that they are children of a child, in its session."""
+    parents = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            state, parent, session = fields[0], int(fields[1]), int(fields[3])
+            if session == process.pid and state != "Z":
+                parents[int(entry.name)] = parent
+    return [number for number, parent in parents.items() if parents.get(parent) == process.pid]
+
+
+def wait_for_end(workers):
+    """Until none of them is left: they must not outlive the trainer."""
+    deadline = time.monotonic() + 20.0
+    while any(Path(f"/proc/{worker}").exists() for worker in workers):
+        assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("moments", [(0.0, 0.13, 0.4)])
-def test_kill_and_resume(tmp_path, moments):
-    resume, newest, updates = (), "", -1
-    for moment in moments:
-        with start(tmp_path, "--updates", "1000000", *resume) as process:
-            wait_for_checkpoint(process, tmp_path, newest)
-            time.sleep(moment)
-            os.kill(process.pid, signal.SIGKILL)
-            _, err = process.communicate()
-        assert process.returncode == -signal.SIGKILL, err
-        assert not resume or f"Resumed after {updates:,} updates" in err
-        said = []
-        _, about = load_checkpoint(tmp_path / "run", said.append)
-        assert (said, about["updates"] >= updates) == ([], True)
-        newest = max(path.name for path in tmp_path.glob("run/checkpoint-*"))
-        updates, resume = about["updates"], ("--resume",)
-    with start(tmp_path, "--updates", str(updates + 20), *resume) as process:
+def check_readable(folder):
+    """Every file of a training that is meant to be read; the number of updates of the newest checkpoint, or −1."""
+    said = []
+    found = load_checkpoint(folder / "run", said.append)
+    assert said == []
+    if (folder / "run" / "best.safetensors").exists():
+        assert load_model(folder / "run" / "best.safetensors").task == "target"
+    if (folder / "run" / "metrics.jsonl").exists():
+        read_metrics(folder / "run")
+    return -1 if found is None else found[1]["updates"]
+
+
+def check_goes_on(folder, updates):
+    """Resume and come to an end."""
+    with start(folder, "--updates", str(updates + 20), "--resume") as process:
         out, err = process.communicate()
     assert (process.returncode, "The best generator returns" in out) == (0, True), err
-    assert load_model(tmp_path / "run" / "best.safetensors").task == "target"
-    assert any(line["event"] == "evaluation" for line in read_metrics(tmp_path / "run"))
-    assert not list(tmp_path.glob("run/.*.part"))
+    assert f"Resumed after {updates:,} updates" in err
+    assert check_readable(folder) == updates + 20
+    assert any(line["event"] == "evaluation" for line in read_metrics(folder / "run"))
+    assert not list(folder.glob("run/.*.part"))
 
 
-def test_ctrl_c_saves_and_is_no_error(tmp_path):
-    with start(tmp_path, "--updates", "1000000") as process:
-        wait_for_checkpoint(process, tmp_path)
+def test_the_trainer_is_killed_at_ten_random_moments(tmp_path):
+    luck = random.Random(0)
+    updates = -1
+    for kill in range(MOMENTS):
+        resume = ("--resume",) if (tmp_path / "run" / "settings.json").exists() else ()
+        before, moment = newest(tmp_path), luck.uniform(0.0, 2.5 * INTERVAL)
+        with start(tmp_path, *FOREVER, *resume) as process:
+            if kill % 3:  # else it is killed wherever it is then, mostly before it has learned anything
+                wait_until(process, lambda before=before: newest(tmp_path) > before)
+            time.sleep(moment)
+            workers = workers_of(process)
+            os.kill(process.pid, signal.SIGKILL)
+            killed_at = time.time()
+            _, err = process.communicate()
+        assert process.returncode == -signal.SIGKILL, err
+        if kill % 3:
+            (path, *_) = checkpoints(tmp_path / "run")
+            assert killed_at - path.stat().st_mtime < INTERVAL + SLACK
+        wait_for_end(workers)
+        reached = check_readable(tmp_path)
+        assert reached >= updates
+        if resume and updates >= 0 and "Resumed" in err:
+            assert f"Resumed after {updates:,} updates" in err
+        updates = reached
+    assert updates > 0
+    check_goes_on(tmp_path, updates)
+
+
+@needs_proc
+def test_workers_are_killed_at_ten_random_moments(tmp_path):
+    """And then comes Ctrl-C, which saves and is no error."""
+    luck, killed = random.Random(1), set()
+    with start(tmp_path, *FOREVER, "--workers", "2") as process:
+        wait_until(process, lambda: newest(tmp_path))
+        for kill in range(MOMENTS):
+            wait_until(process, lambda: len(set(workers_of(process)) - killed) == 2)
+            time.sleep(luck.uniform(0.0, 0.3))
+            worker = sorted(set(workers_of(process)) - killed)[kill % 2]
+            os.kill(worker, signal.SIGKILL)
+            killed.add(worker)
+        wait_until(process, lambda: len(set(workers_of(process)) - killed) == 2)
+        before = newest(tmp_path)
+        wait_until(process, lambda: newest(tmp_path) > before)  # it still learns
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate()
-    assert (process.returncode, "Traceback" in err) == (0, False), err
-    assert "the same command with --resume goes on" in out
+    assert (process.returncode, "the same command with --resume goes on" in out) == (0, True), err
+    assert "Traceback" not in err
+    assert len(killed) == MOMENTS
+    check_goes_on(tmp_path, check_readable(tmp_path))

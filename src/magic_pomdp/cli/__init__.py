@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import tyro
 
-from magic_pomdp.cli.learning import models, train
+from magic_pomdp.cli.learning import ablate, curves, models, train
 from magic_pomdp.cli.planning import compare, demo, evaluate, picture, tune
 from magic_pomdp.cli.shared import BAD_INPUT, FINE, INTERRUPTED, WRONG, complain
 from magic_pomdp.cli.tools import bench, check, doctor, tasks
@@ -17,6 +17,8 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "compare": compare,
     "tune": tune,
     "train": train,
+    "curves": curves,
+    "ablate": ablate,
     "models": models,
     "demo": demo,
     "picture": picture,

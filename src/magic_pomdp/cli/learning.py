@@ -1,18 +1,65 @@
 """Commands that learn macro-actions."""
 
+import dataclasses
 import re
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from magic_pomdp.cli.shared import FINE, WRONG, TaskName, TaskParameters, complain, default, need, show, task_parameters
-from magic_pomdp.learning.settings import TrainOptions
+import tyro
+
+from magic_pomdp.cli.shared import (
+    FINE,
+    INTERRUPTED,
+    WRONG,
+    TaskName,
+    TaskParameters,
+    complain,
+    default,
+    episode_progress,
+    make_budget,
+    need,
+    show,
+    task_parameters,
+)
+from magic_pomdp.learning.settings import Conditioning, CriticKind, LearnOptions, TrainOptions
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from magic_pomdp.learning.model import Model
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+@dataclass(frozen=True)
+class AblateSettings:
+    """What to compare."""
+
+    conditionings: Annotated[
+        tuple[Conditioning, ...], default("{belief+context,belief,context,none}", "each of them")
+    ] = ()
+    """What the generator is told; can be repeated."""
+    critics: Annotated[tuple[CriticKind, ...], default("{set,flat}", "set")] = ()
+    """The critic judges each macro-action and the set of them, or, as in the paper, all parameters at once; can be
+    repeated."""
+    seeds: int = 1
+    """Trainings of each."""
+    seed: int = 0
+    """The first training's seed, 0 or more; the others' follow it."""
+    episodes: int = 200
+    """Episodes on which each best generator is evaluated in the end, the same for all."""
+    episode_seed: int = 0
+    """Whose episodes they are."""
+    seconds: Annotated[float | None, default("FLOAT", "0.1")] = None
+    """Budget of a plan in these, in seconds."""
+    steps: Annotated[int | None, default("INT", "none")] = None
+    """Budget of a plan in primitive steps instead."""
+    out: Annotated[Path | None, default("FOLDER", "training/ablation-…, named after the task")] = None
+    """Where trainings, results and the plot go. What is finished there is not run again."""
+    parameters: TaskParameters = ()
 
 
 def train(
@@ -57,6 +104,91 @@ def train(
     if trained.model is not None and trained.score is not None:
         score = "{return_mean:.1f} ± {return_stderr:.1f}, success {success_rate:.1%}".format_map(trained.score)
         show(f"The best generator returns {score} in {trained.score['episodes']} episodes; saved as {trained.model}")
+    return FINE
+
+
+def ablate(task: TaskName, /, options: LearnOptions, settings: AblateSettings) -> int:
+    """Learn with parts left out: train every variant, evaluate all on the same episodes; a table beside the paper's,
+    JSON, a plot of the learning curves. Stop it at any time; the same command goes on."""
+    need("torch", "Learning", "learn")
+    need("matplotlib", "Drawing", "show")
+    train_settings = TrainOptions(**dataclasses.asdict(options), seed=settings.seed).check()
+    budget = make_budget(settings.seconds, settings.steps)
+    from magic_pomdp.running.workers import start_server
+
+    if train_settings.workers != 0:
+        start_server()
+    from magic_pomdp.core.registry import make_task
+    from magic_pomdp.learning.ablation import CONDITIONINGS, AblationWatch
+    from magic_pomdp.learning.ablation import ablate as run_ablation
+    from magic_pomdp.learning.learner import Diverged
+    from magic_pomdp.learning.model import task_name
+    from magic_pomdp.learning.watching import watch_all
+    from magic_pomdp.show.curves import draw_curves
+    from magic_pomdp.show.tables import ablation_table
+
+    class Shown(AblationWatch):
+        def say(self, sentence: str) -> None:
+            print(sentence, file=sys.stderr, flush=True)
+
+        training = staticmethod(watch_all)
+        evaluation = staticmethod(episode_progress)
+
+    the_task = make_task(task, **task_parameters(settings.parameters))
+    folder = settings.out or Path("training") / re.sub(r"[^\w.-]+", "-", f"ablation-{task_name(the_task)}")
+    try:
+        ablation = run_ablation(
+            the_task,
+            train_settings,
+            folder,
+            settings.conditionings or CONDITIONINGS,
+            settings.critics or ("set",),
+            settings.seeds,
+            settings.episodes,
+            budget,
+            settings.episode_seed,
+            Shown(),
+            shlex.join(["magic-pomdp", *sys.argv[1:]]),
+        )
+    except KeyboardInterrupt:
+        return complain(f"Interrupted; {folder} keeps what was reached, and the same command goes on.", INTERRUPTED)
+    except Diverged as error:
+        return complain(f"{error} The state before it is saved in {folder}.", WRONG)
+    draw_curves(ablation.curves(), folder / "curves.png", f"{ablation.task}: what of the learning matters")
+    show(ablation_table(ablation))
+    show(f"Results, trainings and a plot are in {folder}; the same command runs only what is missing there.")
+    return FINE
+
+
+def curves(
+    folders: Annotated[
+        tuple[Path, ...],
+        tyro.conf.arg(metavar="FOLDER…", help="Folders that `train` has filled.", help_behavior_hint="(at least one)"),
+    ],
+    /,
+    out: Path = Path("learning-curves.png"),
+    handcrafted: Annotated[float | None, default("FLOAT", "none")] = None,
+    title: Annotated[str | None, default("TEXT", "named after the task")] = None,
+) -> int:
+    """Draw the learning curves of several trainings into one picture, and save their points as JSON beside it.
+
+    Args:
+        out: Where to save the picture: .png, .svg or .pdf.
+        handcrafted: What the handcrafted macro-actions return; drawn as a dotted line.
+        title: What to write above it.
+    """
+    need("matplotlib", "Drawing", "show")
+    from magic_pomdp.learning.curves import read_curves
+    from magic_pomdp.running.saving import check_writable, save_json
+    from magic_pomdp.show.curves import draw_curves
+
+    if out.suffix not in PICTURES:
+        raise ValueError(f"A picture's name ends with {', '.join(PICTURES[:-1])} or {PICTURES[-1]}, not as {out}.")
+    found = read_curves(folders, handcrafted)
+    picture, points = check_writable(out), check_writable(out.with_suffix(".json"))
+    save_json(points, found.to_json())
+    draw_curves(found, picture, title or "")
+    show(f"Saved as {picture} and {points}")
     return FINE
 
 

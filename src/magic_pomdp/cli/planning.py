@@ -18,12 +18,12 @@ from magic_pomdp.cli.shared import (
     default,
     episode_progress,
     make_budget,
-    make_folder,
     need,
     show,
     task_parameters,
     trial_progress,
 )
+from magic_pomdp.running.saving import make_folder
 
 if TYPE_CHECKING:
     from magic_pomdp.running.evaluate import PlannerChoice
@@ -306,16 +306,16 @@ def tune(task: TaskName, /, settings: TuneSettings) -> int:
 
 
 def demo(settings: DemoSettings) -> int:
-    """See it work: Macro-DESPOT against DESPOT on Light-Dark, a table and two pictures."""
+    """See it work: learned macro-actions, handcrafted ones and none on Light-Dark: a table and pictures."""
     need("matplotlib", "Drawing", "show")
     from magic_pomdp.running.workers import start_server
 
     start_server()
-    from magic_pomdp.show.demo import PLANNERS, run_demo
+    from magic_pomdp.show.demo import demo_planners, run_demo
     from magic_pomdp.show.tables import comparison_table
 
     folder = make_folder(settings.folder)
-    with episode_progress(len(PLANNERS) * settings.episodes) as advance:
+    with episode_progress(len(demo_planners()) * settings.episodes) as advance:
         evaluations = run_demo(
             folder, settings.episodes, settings.seconds, settings.seed, lambda _, record: advance(record)
         )

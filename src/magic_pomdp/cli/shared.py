@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
@@ -55,14 +54,6 @@ def make_budget(seconds: float | None, steps: int | None) -> "Budget":
     from magic_pomdp.planners.plan import Budget
 
     return Budget(0.1 if seconds is None and steps is None else seconds, steps)
-
-
-def make_folder(folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(f"The folder {folder} cannot be made ({error.strerror}): name another place.") from None
-    return folder
 
 
 def need(module: str, what: str, extra: str) -> None:

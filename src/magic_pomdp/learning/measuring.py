@@ -31,6 +31,11 @@ class RunningEvaluation:
     records: dict[int, EpisodeRecord] = dataclasses.field(default_factory=dict)
     """Episodes finished, by their numbers."""
 
+    @property
+    def progress(self) -> str:
+        """How far it is, for a person."""
+        return f"{len(self.records)} of {self.episodes} episodes"
+
     def report(self) -> dict[str, Any]:
         """The result, as JSON."""
         records = list(self.records.values())

@@ -10,18 +10,18 @@ Conditioning = Literal["belief+context", "belief", "context", "none"]
 """What a generator is told."""
 CriticKind = Literal["set", "flat"]
 """How a critic sees macro-actions."""
+SETTINGS = "settings.json"
+"""The file of a training that tells what was asked for."""
 
 
 @dataclass(frozen=True)
-class TrainOptions:
-    """How to train."""
+class LearnOptions:
+    """How to learn: what all trainings of a comparison share."""
 
     macro_length: int | None = None
     """Length of the macro-actions. None: the task's own."""
-    seed: int = 0
-    """What all chance follows from, 0 or more."""
     minutes: float | None = 60.0
-    """Stop after so many minutes of training, those before a --resume included."""
+    """Stop after so many minutes of training, those before a resume included."""
     updates: int | None = None
     """Stop after so many updates."""
     patience: int | None = None
@@ -43,10 +43,6 @@ class TrainOptions:
     batch: int = 128
     """Plans in an update."""
 
-    conditioning: Conditioning = "belief+context"
-    """What the generator is told. The critic always sees both."""
-    critic: CriticKind = "set"
-    """The critic judges each macro-action and the set of them, or, as in the paper, all parameters at once."""
     particles: int = 32
     """Particles of a belief that the networks look at."""
     encoder_width: int = 64
@@ -80,6 +76,18 @@ class TrainOptions:
     """Time between checkpoints."""
     keep: int = 3
     """Checkpoints to keep, the newest."""
+
+
+@dataclass(frozen=True)
+class TrainOptions(LearnOptions):
+    """How to train."""
+
+    seed: int = 0
+    """What all chance follows from, 0 or more."""
+    conditioning: Conditioning = "belief+context"
+    """What the generator is told. The critic always sees both."""
+    critic: CriticKind = "set"
+    """The critic judges each macro-action and the set of them, or, as in the paper, all parameters at once."""
 
     def check(self) -> "TrainSettings":
         """The same as settings to train with, or a ValueError that says which of them makes no sense."""

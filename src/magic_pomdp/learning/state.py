@@ -15,11 +15,11 @@ from magic_pomdp.learning.generator import GeneratorShape
 from magic_pomdp.learning.learner import Learner
 from magic_pomdp.learning.model import MODEL, save_model, task_name
 from magic_pomdp.learning.replay import Replay
-from magic_pomdp.learning.settings import TrainSettings
-from magic_pomdp.running.saving import check_writable, save_json
+from magic_pomdp.learning.settings import SETTINGS, TrainSettings
+from magic_pomdp.running.saving import check_writable, make_folder, save_json
 
-BEST, SETTINGS = "best.safetensors", "settings.json"
-"""Files of a training: the best generator so far, and what was asked for."""
+BEST = "best.safetensors"
+"""The file of a training's best generator so far."""
 
 
 def check_folder(folder: Path, resume: bool) -> None:
@@ -29,11 +29,7 @@ def check_folder(folder: Path, resume: bool) -> None:
         raise ValueError(f"{folder} already holds a training: add --resume, or choose another folder.")
     if resume and not known:
         raise ValueError(f"There is no training in {folder} to resume: check the folder, or leave out --resume.")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(f"The folder {folder} cannot be made ({error.strerror}): name another place.") from None
-    check_writable(folder / SETTINGS)
+    check_writable(make_folder(folder) / SETTINGS)
 
 
 class TrainingState:

@@ -174,6 +174,7 @@ class Trainer:
         while not self._interrupted:
             if self._evaluation is not None:
                 self._take(results)
+                self._tell()
             elif self.state.concluded:
                 return
             else:
@@ -279,7 +280,6 @@ class Trainer:
 
     def _finish_evaluation(self, evaluation: RunningEvaluation) -> None:
         self._evaluation = None
-        self._evaluated_at = self.state.seconds
         report = evaluation.report()
         if evaluation.purpose == FINAL:
             assert self.state.best is not None
@@ -295,19 +295,24 @@ class Trainer:
         self.state.keep(report, evaluation.arrays)
         self.watch.evaluated(report, self.state.curve)
         self.state.save()
+        self._evaluated_at = self.state.seconds
 
     # ------------------------------------------------------------------------------------------- reports and saving
 
     def _keep_up(self) -> None:
         """Report, save and evaluate when it is time to."""
+        self._tell()
         seconds, settings = self.state.seconds, self.settings
-        if seconds - self._meter.since >= REPORT_SECONDS:
-            self.watch.progress(self._report())
         if seconds - self.state.saved_at >= 60.0 * settings.checkpoint_minutes:
             self.state.save()
         due = self.state.warmed_up and seconds - self._evaluated_at >= 60.0 * settings.evaluate_minutes
-        if due and self._evaluation is None and self.learner.updates > 0:
+        if due and self._evaluation is None and self.learner.updates > max(0, self._last_evaluated()):
             self._begin_evaluation(EVALUATION)
+
+    def _tell(self) -> None:
+        """Report when it is time to."""
+        if self.state.seconds - self._meter.since >= REPORT_SECONDS:
+            self.watch.progress(self._report())
 
     def _report(self) -> dict[str, Any]:
         seconds, limit = self.state.seconds, self.settings.minutes
@@ -318,7 +323,9 @@ class Trainer:
             "plans": self.replay.added,
             "replay": len(self.replay),
             "episodes": self.state.episodes,
-            "recent_return": mean(list(self._recent)),
+            "warming_up": not self.state.warmed_up,
+            "recent_return": mean(list(self._recent)) if self._recent else None,
+            "evaluation": None if self._evaluation is None else self._evaluation.progress,
             "best": None if self.state.best is None else self.state.best["return_mean"],
             **self._meter.read(seconds),
         }

@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +12,8 @@ from typing import Any
 
 METRICS = "metrics.jsonl"
 CURVE = "learning-curve.png"
+BEGINNING = "compiling or loading the planner …"
+"""What a person sees before the first report."""
 LINE_SECONDS = 30.0
 """Time between lines where there is no terminal."""
 
@@ -63,11 +66,9 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     """All lines of a training's metrics that can be read."""
     lines = []
     for line in (folder / METRICS).read_text(encoding="utf-8").splitlines():
-        try:
+        with suppress(json.JSONDecodeError):  # half a line, of a training that was killed
             lines.append(json.loads(line))
-        except json.JSONDecodeError:
-            continue  # half a line, of a training that was killed
-    return lines
+    return [line for line in lines if isinstance(line, dict)]
 
 
 class CurvePicture(Watch):
@@ -116,7 +117,7 @@ class TensorBoard(Watch):
 
     def _add(self, group: str, report: dict[str, Any]) -> None:
         for name, value in report.items():
-            if isinstance(value, int | float) and name != "updates":
+            if isinstance(value, int | float) and not isinstance(value, bool) and name != "updates":
                 self._writer.add_scalar(f"{group}/{name}", value, report["updates"])
 
 
@@ -149,7 +150,7 @@ class Screen(Watch):
 
         self._title = title
         self._console = Console(stderr=True)
-        self._live = Live(console=self._console, refresh_per_second=4, transient=True)
+        self._live = Live(f"{title}: {BEGINNING}", console=self._console, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> "Screen":
         self._live.start()
@@ -179,16 +180,21 @@ def progress_rows(report: dict[str, Any]) -> dict[str, str]:
         "time": f"{report['minutes']:.1f} minutes" + _left(report),
         "updates": f"{report['updates']:,}; {report['updates_per_second']:.1f} a second",
         "plans": f"{report['plans']:,}; {report['plans_per_second']:.1f} a second; {report['replay']:,} in the replay",
-        "return": f"{report['recent_return']:.1f} lately, in {report['episodes']:,} episodes with sampled parameters",
     }
+    if report["recent_return"] is not None:
+        rows["return"] = (
+            f"{report['recent_return']:.1f} lately, in {report['episodes']:,} episodes with sampled parameters"
+        )
     if "critic_loss" in report:
         rows["critic"] = f"loss {report['critic_loss']:.3f}, error {report['critic_error']:.2f}"
         rows["generator"] = (
             f"expects {report['expected_value']:.2f}; entropy {report['entropy']:.2f}, std {report['std']:.3f}, "
             f"α {report['alpha']:.4f}"
         )
-    else:
+    if report["warming_up"]:
         rows["warm-up"] = "noisy handcrafted macro-actions; nothing is learned yet"
+    if report["evaluation"] is not None:
+        rows["evaluation"] = report["evaluation"]
     if report.get("best") is not None:
         rows["best"] = f"{report['best']:.1f} in an evaluation"
     return rows
@@ -205,10 +211,14 @@ def progress_line(report: dict[str, Any]) -> str:
 
 def evaluation_line(report: dict[str, Any]) -> str:
     """An evaluation in one line."""
+    if report["final"]:
+        beginning = f"The best generator, of {report['updates']:,} updates, on other episodes: return "
+    else:
+        beginning = f"Evaluation after {report['minutes']:.1f} minutes, {report['updates']:,} updates: return "
     return (
-        f"Evaluation after {report['minutes']:.1f} minutes, {report['updates']:,} updates: return "
-        f"{report['return_mean']:.1f} ± {report['return_stderr']:.1f}, success {report['success_rate']:.0%} in "
-        f"{report['episodes']} episodes" + (" (the best so far)" if report["best"] else "")
+        f"{beginning}{report['return_mean']:.1f} ± {report['return_stderr']:.1f}, success "
+        f"{report['success_rate']:.0%} in {report['episodes']} episodes"
+        + (" (the best so far)" if report["best"] else "")
     )
 
 

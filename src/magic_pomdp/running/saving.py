@@ -23,6 +23,15 @@ def check_writable(path: Path) -> Path:
     return path
 
 
+def make_folder(folder: Path) -> Path:
+    """The folder, made if there is none yet, or a ValueError that says why it cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"The folder {folder} cannot be made ({error.strerror}): name another place.") from None
+    return folder
+
+
 def save_json(path: Path, data: dict[str, Any]) -> None:
     """Write a file of JSON in one step."""
     save_bytes(path, (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode())

@@ -1,16 +1,25 @@
-"""What the software does, in a minute: Macro-DESPOT against DESPOT on Light-Dark, a table and two pictures."""
+"""What the software does, in a minute or two: MAGIC, Macro-DESPOT and DESPOT on Light-Dark, a table and pictures."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 from magic_pomdp.core.registry import make_task
 from magic_pomdp.planners.plan import Budget
+from magic_pomdp.running.compare import able_planners
 from magic_pomdp.running.episode import EpisodeRecord
 from magic_pomdp.running.evaluate import Evaluation, PlannerChoice, evaluate
 from magic_pomdp.running.saving import save_json
 from magic_pomdp.show.picture import draw_episode
 
-PLANNERS = ("macro-despot", "despot")
+TASK = "light-dark"
+PLANNERS = ("magic", "macro-despot", "despot")
+"""Learned macro-actions, handcrafted ones, and none."""
+
+
+def demo_planners() -> list[str]:
+    """Who takes part: MAGIC only if a trained generator ships."""
+    able = able_planners(make_task(TASK))
+    return [name for name in PLANNERS if name in able]
 
 
 def run_demo(
@@ -20,9 +29,9 @@ def run_demo(
     seed: int = 0,
     on_progress: Callable[[str, EpisodeRecord], None] | None = None,
 ) -> list[Evaluation]:
-    """Evaluate both planners on the same episodes; save the results and a picture of the first episode of each."""
-    task, evaluations = make_task("light-dark"), []
-    for name in PLANNERS:
+    """Evaluate all planners on the same episodes; save the results and a picture of the first episode of each."""
+    task, evaluations = make_task(TASK), []
+    for name in demo_planners():
         choice = PlannerChoice(name, budget=Budget(seconds=seconds))
 
         def advance(record: EpisodeRecord, name: str = name) -> None:

@@ -1,13 +1,17 @@
 """Results as tables for the terminal."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Column, Table
 
+from magic_pomdp.planners.plan import Budget
 from magic_pomdp.running.compare import PUBLISHED
 from magic_pomdp.running.evaluate import Evaluation
 from magic_pomdp.running.tune import Tuning
+
+if TYPE_CHECKING:
+    from magic_pomdp.learning.ablation import Ablation  # which needs torch
 
 
 def comparison_table(title: str, evaluations: Sequence[dict[str, Any]]) -> Table:
@@ -35,10 +39,28 @@ def tuning_table(tuning: Tuning, rows: int = 10) -> Table:
     return table
 
 
+def ablation_table(ablation: "Ablation") -> Table:
+    """One row a variant of learning, with the paper's mean return beside ours."""
+    shared, handcrafted = ablation.results[0]["evaluation"], ablation.handcrafted
+    allowed = _words(Budget(**shared["budget"]))
+    title = f"{ablation.task}: {shared['episodes']} episodes, seed {shared['seed']}, {allowed} a plan"
+    table = Table("told, critic", "return", "success", "by seed", "minutes", "updates", "paper", title=title)
+    for row in ablation.rows():
+        by_seed = ", ".join(f"{value:.1f}" for value in row["by_seed"].values())
+        text = "{conditioning}, {critic}|{return_mean:.1f} ± {return_stderr:.1f}|{success_rate:.1%}"
+        spent = "{minutes:.1f}|{updates:,.0f}".format_map(row)
+        paper = "" if row["published"] is None else f"{row['published']:.1f}"
+        table.add_row(*text.format_map(row).split("|"), by_seed, *spent.split("|"), paper)
+    published = PUBLISHED.get(ablation.task, {}).get("macro-despot")
+    text = "handcrafted|{return_mean:.1f} ± {return_stderr:.1f}|{success_rate:.1%}|||"
+    table.add_row(*text.format_map(handcrafted).split("|"), "" if published is None else f"{published[0]:.1f}")
+    return table
+
+
 def evaluation_table(evaluation: Evaluation) -> Table:
     """All that is known of one planner in one task."""
     found, budget = evaluation.to_json(), evaluation.budget
-    allowed = "" if budget is None else f", {budget.steps:,} steps" if budget.steps else f", {budget.seconds:g} s"
+    allowed = "" if budget is None else f", {_words(budget)}"
     length = "" if evaluation.macro_length is None else f", length {evaluation.macro_length}"
     title = f"{found['task']}: {found['planner']}{length}{allowed} a plan"
     table = Table(show_header=False, title=title if evaluation.complete else f"{title} (interrupted)")
@@ -62,3 +84,7 @@ def evaluation_table(evaluation: Evaluation) -> Table:
     if found["plans_cut_short"]:
         table.add_row("plans cut short", f"{found['plans_cut_short']}: the tree was full")
     return table
+
+
+def _words(budget: Budget) -> str:
+    return f"{budget.steps:,} steps" if budget.steps else f"{budget.seconds:g} s"

@@ -1,0 +1,265 @@
+"""What of the learning matters: the same training with parts left out, evaluated on the same episodes."""
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from magic_pomdp import __version__
+from magic_pomdp.core.task import Task
+from magic_pomdp.learning.curves import Curve, Curves, shorten
+from magic_pomdp.learning.model import task_name
+from magic_pomdp.learning.settings import SETTINGS, Conditioning, CriticKind, TrainSettings
+from magic_pomdp.learning.trainer import train
+from magic_pomdp.learning.watching import MetricsFile, Watch
+from magic_pomdp.planners.plan import Budget
+from magic_pomdp.running.episode import EpisodeRecord
+from magic_pomdp.running.evaluate import PlannerChoice, describe, evaluate
+from magic_pomdp.running.saving import check_writable, make_folder, save_json
+from magic_pomdp.running.statistics import mean, standard_error
+
+PUBLISHED: dict[str, dict[str, float]] = {
+    "light-dark": {"belief+context": 54.1, "belief": -51.2, "context": 35.1, "none": 43.9},
+    "puck-push": {"belief+context": 87.9, "belief": 82.5, "context": 66.2, "none": 64.3},
+}
+"""Mean returns in the paper (Lee, Cai, Hsu 2021) by task and conditioning, each with its best macro length."""
+CONDITIONINGS: tuple[Conditioning, ...] = get_args(Conditioning)
+QUESTION, RESULT, HANDCRAFTED, ABLATION = "question.json", "result.json", "handcrafted.json", "ablation.json"
+"""Files of an ablation: what is asked, the result of a training (in its folder), of the handcrafted set, and all."""
+START = "the handcrafted set"
+"""What messages call it."""
+FREE = {"macro_length", "seed", "conditioning", "critic", "workers", "checkpoint_minutes", "keep"}
+"""Settings of a training that are no part of the question: what is compared, known otherwise, or does not matter."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to train."""
+
+    conditioning: Conditioning
+    critic: CriticKind
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.conditioning}, {self.critic} critic, seed {self.seed}"
+
+    @property
+    def folder(self) -> str:
+        """Where its training is kept, below the ablation's folder."""
+        return f"{self.conditioning}_{self.critic}_seed{self.seed}"
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """What the variants of a training reach. `results` are in JSON, one a training."""
+
+    task: str
+    handcrafted: dict[str, Any]
+    """The evaluation of the set that learning sets out from."""
+    results: tuple[dict[str, Any], ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a conditioning and critic, over all seeds, with the paper's return beside ours.
+
+        All trainings meet the same episodes, so the standard error is that of the episodes' means over the seeds; how
+        much a training's own luck matters is seen from `by_seed`.
+        """
+        groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for result in self.results:
+            groups.setdefault((result["conditioning"], result["critic"]), []).append(result)
+        rows = []
+        for (conditioning, critic), results in groups.items():
+            found = [result["evaluation"] for result in results]
+            returns = np.array([[record["return"] for record in one["records"]] for one in found])
+            rows.append(
+                {
+                    "conditioning": conditioning,
+                    "critic": critic,
+                    "return_mean": float(returns.mean()),
+                    "return_stderr": standard_error(list(returns.mean(axis=0))),
+                    "success_rate": mean([one["success_rate"] for one in found]),
+                    "by_seed": {str(one["seed"]): one["evaluation"]["return_mean"] for one in results},
+                    "minutes": mean([result["minutes"] for result in results]),
+                    "updates": mean([result["updates"] for result in results]),
+                    "published": PUBLISHED.get(self.task, {}).get(conditioning),
+                }
+            )
+        return rows
+
+    def curves(self) -> Curves:
+        """The learning curves; the seeds of a variant share its label."""
+        several = len({result["critic"] for result in self.results}) > 1
+        curves = []
+        for result in self.results:
+            label = result["conditioning"] + (f", {result['critic']} critic" if several else "")
+            curves.append(Curve(label, tuple(result["curve"])))
+        return Curves(self.task, tuple(curves), self.handcrafted["return_mean"])
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it but the single episodes, which have their own files."""
+        results = [{**result, "evaluation": _without_records(result["evaluation"])} for result in self.results]
+        return {
+            "task": self.task,
+            "rows": self.rows(),
+            "handcrafted": _without_records(self.handcrafted),
+            "trainings": results,
+            "version": __version__,
+        }
+
+
+class AblationInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a training, which has been saved."""
+
+
+class AblationWatch:
+    """Is told of everything that an ablation does. This one keeps the metrics of trainings, and is silent."""
+
+    def say(self, sentence: str) -> None:
+        """Something that happened once."""
+
+    def training(self, folder: Path, title: str) -> AbstractContextManager[Watch]:
+        """What watches the training in a folder."""
+        return MetricsFile(folder)
+
+    def evaluation(self, episodes: int) -> AbstractContextManager[Callable[[EpisodeRecord], None]]:
+        """What is called with each episode of an evaluation."""
+        return nullcontext(lambda record: None)
+
+
+def ablate(
+    task: Task,
+    settings: TrainSettings,
+    folder: Path,
+    conditionings: Sequence[Conditioning] = CONDITIONINGS,
+    critics: Sequence[CriticKind] = ("set",),
+    seeds: int = 1,
+    episodes: int = 100,
+    budget: Budget | None = None,
+    evaluation_seed: int = 0,
+    watch: AblationWatch | None = None,
+    command: str = "",
+) -> Ablation:
+    """Train every variant with the same settings, `seeds` times from the settings' seed on, and evaluate the best
+    generator of each, and the handcrafted set, on the same episodes (budget: 0.1 s a plan).
+
+    Everything is kept in the folder. What is finished there is not run again and a training that was stopped goes on,
+    so the same call, or one with more variants or seeds, does what is missing; a call that asks something else is
+    refused. Ctrl-C during a training saves it and raises AblationInterrupted.
+    """
+    watch = watch or AblationWatch()
+    variants = _variants(settings, conditionings, critics, seeds)
+    length = settings.macro_length or task.macro_length
+    handcrafted = PlannerChoice("macro-despot", length, budget or Budget(seconds=0.1))
+    _check_question(folder, _question(task, settings, handcrafted, episodes, evaluation_seed))
+
+    def judge(name: str, choice: PlannerChoice) -> dict[str, Any]:
+        watch.say(f"Evaluating {name} in {episodes} episodes.")
+        with watch.evaluation(episodes) as advance:
+            return evaluate(task, choice, episodes, evaluation_seed, settings.workers, advance).to_json()
+
+    def train_and_judge(variant: Variant, place: Path, title: str) -> dict[str, Any]:
+        watch.say(f"Training {title}.")
+        resume = (place / SETTINGS).is_file()
+        with watch.training(make_folder(place), title) as watch_training:
+            changed = dataclasses.replace(settings, **dataclasses.asdict(variant))
+            trained = train(task, changed, place, resume, watch_training, command)
+        if trained.stopped_by == "interrupt":
+            raise AblationInterrupted(f"The training of {variant} was interrupted.")
+        if trained.model is None:
+            raise ValueError(f"The training of {variant} was over before its warm-up: give it more time.")
+        choice = dataclasses.replace(handcrafted, name="magic", model=str(trained.model))
+        return {
+            **dataclasses.asdict(variant),
+            "minutes": trained.minutes,
+            "updates": trained.updates,
+            "plans": trained.plans,
+            "curve": list(shorten(trained.curve)),
+            "evaluation": judge(str(variant), choice),
+        }
+
+    def stored_or_made(name: str, path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        found = _stored(path)
+        if found is None:
+            save_json(path, found := make())
+        else:
+            watch.say(f"Found the result of {name} in {path}.")
+        return found
+
+    of_handcrafted = stored_or_made(START, folder / HANDCRAFTED, lambda: judge(START, handcrafted))
+    results = []
+    for number, variant in enumerate(variants, start=1):
+        place, title = folder / variant.folder, f"{task_name(task)}, {variant} ({number} of {len(variants)})"
+        make = partial(train_and_judge, variant, place, title)
+        results.append(stored_or_made(str(variant), place / RESULT, make))
+    ablation = Ablation(task_name(task), of_handcrafted, tuple(results))
+    save_json(folder / ABLATION, ablation.to_json())
+    return ablation
+
+
+def _variants(
+    settings: TrainSettings, conditionings: Sequence[Conditioning], critics: Sequence[CriticKind], seeds: int
+) -> list[Variant]:
+    """Seed by seed, so that an ablation that is stopped early has compared something."""
+    if seeds < 1:
+        raise ValueError(f"The number of seeds must be at least 1, not {seeds}.")
+    for what, given, kind in (("conditioning", conditionings, Conditioning), ("critic", critics, CriticKind)):
+        if not given:
+            raise ValueError(f"An ablation needs at least one {what}.")
+        for one in given:
+            if one not in get_args(kind):
+                raise ValueError(f"The setting {what} is one of {', '.join(get_args(kind))}: {one!r}.")
+    return [
+        Variant(conditioning, critic, seed)
+        for seed in range(settings.seed, settings.seed + seeds)
+        for critic in dict.fromkeys(critics)
+        for conditioning in dict.fromkeys(conditionings)
+    ]
+
+
+def _question(
+    task: Task, settings: TrainSettings, choice: PlannerChoice, episodes: int, evaluation_seed: int
+) -> dict[str, Any]:
+    """What is asked, as JSON: all that determines the result of a variant."""
+    if episodes < 1:
+        raise ValueError(f"The number of episodes must be at least 1, not {episodes}.")
+    if evaluation_seed < 0:
+        raise ValueError(f"The seed of the evaluation must be at least 0, not {evaluation_seed}.")
+    about = describe(task, choice, evaluation_seed).to_json()
+    asked = {name: about[name] for name in ("task", "task_parameters", "budget", "settings")}
+    asked |= {"macro_length": choice.macro_length, "episodes": episodes, "evaluation_seed": evaluation_seed}
+    asked |= {name: value for name, value in settings.to_json().items() if name not in FREE}
+    return json.loads(json.dumps(asked))
+
+
+def _check_question(folder: Path, asked: dict[str, Any]) -> None:
+    """Keep what is asked, or refuse if the folder is about something else."""
+    path = make_folder(folder) / QUESTION
+    if not path.exists():
+        save_json(check_writable(path), asked)
+        return
+    known = _stored(path)
+    if known is None:
+        raise ValueError(f"{path} cannot be read: choose another folder.")
+    different = [name for name in asked if asked[name] != known.get(name)]
+    if different:
+        values = ", ".join(f"{name.replace('_', ' ')} {known.get(name)}" for name in different)
+        raise ValueError(f"The ablation in {folder} was begun with {values}: ask the same, or choose another folder.")
+
+
+def _stored(path: Path) -> dict[str, Any] | None:
+    """What a file of JSON holds; None if there is none, or none that can be read."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _without_records(evaluation: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in evaluation.items() if name != "records"}
