@@ -143,6 +143,15 @@ def assert_consistent(plan, rules):
                 seen.add(index)
                 waiting.append((index, depth + 1))
     assert len(seen) == len(tree.nodes)
+    assert_apart(tree.nodes["first_branch"], tree.nodes["branch_room"], len(tree.branches))
+    assert_apart(tree.nodes["first_state"], tree.nodes["state_room"], len(tree.states))
+
+
+def assert_apart(first, room, rows):
+    """No two blocks overlap, and none reaches beyond the end."""
+    used = np.concatenate([np.arange(begin, begin + count) for begin, count in zip(first, room, strict=True)])
+    assert len(np.unique(used)) == len(used)
+    assert used.size == 0 or used.max() < rows
 
 
 def assert_weighted(tree, node):
