@@ -72,8 +72,8 @@ def test_a_certain_reward_is_taken():
 
 def test_with_one_step_to_go_values_are_mean_rewards():
     plan = plan_for("tiger", steps=2_000, search_depth=1, exploration=1000.0)
-    actions, branches = root_of(plan.tree)
-    values = dict(zip(actions[:, 0].astype(int), branches["value"], strict=True))
+    actions, _, scores = root_of(plan.tree)
+    values = dict(zip(actions[:, 0].astype(int), scores["value"], strict=True))
     assert values[LISTEN] == pytest.approx(-1.0)
     for door in (OPEN_LEFT, OPEN_RIGHT):
         assert values[door] == pytest.approx(-45.0, abs=15.0)
@@ -97,7 +97,8 @@ def root_of(tree):
 
 def branches_of(tree, node):
     own = slice(node.first_branch, node.first_branch + node.branch_count)
-    return (tree.actions[own], tree.branches[own]) if node.branch_count else (tree.actions[:0], tree.branches[:0])
+    own = own if node.branch_count else slice(0)
+    return tree.actions[own], tree.branches[own], tree.scores[own]
 
 
 def children_of(tree, branch):
@@ -117,7 +118,9 @@ def assert_consistent(plan, rules):
     while waiting:
         index, depth = waiting.pop()
         node = tree.nodes[index]
-        actions, branches = branches_of(tree, node)
+        actions, branches, scores = branches_of(tree, node)
+        np.testing.assert_allclose(scores["spread"], branches["visits"] ** -0.5)
+        assert np.isfinite(scores["value"]).all()
         assert branches["visits"].sum() == node.visits
         assert (branches["visits"] >= 1).all()
         assert len(np.unique(actions, axis=0)) == len(actions)
@@ -129,7 +132,6 @@ def assert_consistent(plan, rules):
             assert all(child.generated >= 1 for child in children)
             assert allowed(len(children), rules.observation_widening, rules.observation_exponent, branch.visits)
             assert len(np.unique(tree.observations[indices], axis=0)) == len(indices)
-            assert branch.spread == pytest.approx(branch.visits**-0.5)
             # a simulation that takes the branch adds a state to one child, unless the episode ends
             assert sum(tree.nodes[index].state_count for index in indices) <= branch.visits
             for index in indices:
@@ -141,6 +143,15 @@ def assert_consistent(plan, rules):
                 seen.add(index)
                 waiting.append((index, depth + 1))
     assert len(seen) == len(tree.nodes)
+    assert_apart(tree.nodes["first_branch"], tree.nodes["branch_room"], len(tree.branches))
+    assert_apart(tree.nodes["first_state"], tree.nodes["state_room"], len(tree.states))
+
+
+def assert_apart(first, room, rows):
+    """No two blocks overlap, and none reaches beyond the end."""
+    used = np.concatenate([np.arange(begin, begin + count) for begin, count in zip(first, room, strict=True)])
+    assert len(np.unique(used)) == len(used)
+    assert used.size == 0 or used.max() < rows
 
 
 def assert_weighted(tree, node):
@@ -150,7 +161,6 @@ def assert_weighted(tree, node):
     assert np.isfinite(weights).all()
     assert (weights >= 0.0).all()
     assert np.isfinite(tree.states[rows]).all()
-    assert np.isfinite(tree.rewards[rows]).all()
 
 
 @settings(max_examples=30, deadline=None)
@@ -209,8 +219,8 @@ def test_values_are_means_of_what_was_earned():
     assert plan.nodes == 5  # a chain: the same observation is the same node
     expected, node = [3.25, 4.5, 5.0, 4.0], plan.tree.nodes[ROOT]
     for value, visits in zip(expected, (10, 9, 8, 7), strict=True):
-        _, (branch,) = branches_of(plan.tree, node)
-        assert (branch.value, branch.visits) == (pytest.approx(value), visits)
+        _, (branch,), (score,) = branches_of(plan.tree, node)
+        assert (score.value, branch.visits) == (pytest.approx(value), visits)
         (child,) = children_of(plan.tree, branch)
         node = plan.tree.nodes[child.node]
 
@@ -241,7 +251,7 @@ def test_a_collection_is_the_belief_that_its_observation_leaves(widening):
     chosen = {"observation_widening": widening, "observation_exponent": 0.0}
     planner = Pomcpow(Tiger(), PomcpowSettings(search_depth=2, **chosen))
     plan = planner.plan(np.array([[0.0], [1.0]]), np.zeros(0), budget=Budget(steps=100_000), keep_tree=True)
-    actions, branches = root_of(plan.tree)
+    actions, branches, _ = root_of(plan.tree)
     listen = branches[actions[:, 0].tolist().index(LISTEN)]
     for child in children_of(plan.tree, listen):
         heard, node = plan.tree.observations[child.node, 0], plan.tree.nodes[child.node]
@@ -249,7 +259,7 @@ def test_a_collection_is_the_belief_that_its_observation_leaves(widening):
         weights = np.diff(plan.tree.weights[rows], prepend=0.0)
         agreeing = weights[plan.tree.states[rows, 0] == heard].sum() / weights.sum()
         assert agreeing == pytest.approx(0.85, abs=0.02)
-        assert (plan.tree.rewards[rows] == -1.0).all()
+        assert (plan.tree.states[rows, 1] == -1.0).all()
 
 
 # ------------------------------------------------------------------------------------- budgets, memory, determinism

@@ -139,7 +139,7 @@ class Pomcpow:
 
     def _result(self, started: float, keep_tree: bool) -> Plan:
         tree, counters, root = self._tree, self._tree.counters[0], self._tree.nodes[ROOT]
-        values = tree.branches["value"][root.first_branch : root.first_branch + root.branch_count].copy()
+        values = tree.scores["value"][root.first_branch : root.first_branch + root.branch_count].copy()
         choice = int(values.argmax())
         return Plan(
             macro_action=tree.actions[root.first_branch + choice][None].copy(),
@@ -204,7 +204,7 @@ def simulate(task, context, actions, rules, tree):
             break
         row = find_state(tree, child, uniform(tree.random))
         copy_row(tree.states, row, tree.state, 0)
-        tree.path_rewards[length - 1] = tree.rewards[row]
+        tree.path_rewards[length - 1] = tree.states[row, len(state)]
     tree.counters[0].steps += length
     tree.counters[0].depth = max(tree.counters[0].depth, length)
     backup(task, tree, length, rest)
@@ -234,8 +234,8 @@ def most_promising_branch(rules, tree, node):
     exploration = rules.exploration * math.sqrt(math.log(node.visits))
     best, best_bound = node.first_branch, -math.inf
     for index in range(node.first_branch, node.first_branch + node.branch_count):
-        branch = tree.branches[index]
-        bound = branch.value + exploration * branch.spread
+        score = tree.scores[index]
+        bound = score.value + exploration * score.spread
         if bound > best_bound:
             best, best_bound = index, bound
     return best
@@ -310,9 +310,10 @@ def backup(task, tree, length, rest):
     """Carry what a simulation earned, with the rest that it expects at its end, from there to the root."""
     total = rest
     for position in range(length - 1, -1, -1):
-        node, branch = tree.nodes[tree.path_nodes[position]], tree.branches[tree.path_branches[position]]
+        taken = tree.path_branches[position]
+        branch, score = tree.branches[taken], tree.scores[taken]
         total = tree.path_rewards[position] + task.discount * total
-        node.visits += 1
+        tree.nodes[tree.path_nodes[position]].visits += 1
         branch.visits += 1
-        branch.value += (total - branch.value) / branch.visits
-        branch.spread = 1.0 / math.sqrt(branch.visits)
+        score.value += (total - score.value) / branch.visits
+        score.spread = 1.0 / math.sqrt(branch.visits)

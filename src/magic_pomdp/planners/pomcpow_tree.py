@@ -33,9 +33,13 @@ NODE = record(
     reference="f8",  # log-likelihood of its observation in its first state, whose weight is 1
 )
 
-BRANCH = record(
+SCORE = record(
     value="f8",  # Q(ha), the mean of what simulations earned from here
     spread="f8",  # 1 / √N(ha)
+)
+"""What is looked at to choose a branch: apart from all else, so that a node's whole choice is in few cache lines."""
+
+BRANCH = record(
     next_child_at="f8",  # how many visits it takes until another observation is let in
     visits="i4",  # N(ha)
     generated="i4",  # sum of M(hao) over its children
@@ -67,10 +71,10 @@ class PomcpowTree(NamedTuple):
     nodes: np.ndarray  # NODE (capacity,)
     observations: np.ndarray  # (capacity, O) of the nodes
     branches: np.ndarray  # BRANCH (capacity,)
+    scores: np.ndarray  # SCORE (capacity,) of the branches
     actions: np.ndarray  # (capacity, A) of the branches
     children: np.ndarray  # CHILD (capacity,)
-    states: np.ndarray  # (capacity, S) collections of states, node by node
-    rewards: np.ndarray  # (capacity,) earned by the step into each state
+    states: np.ndarray  # (capacity, S + 1) collections of states, node by node; last the reward of the step there
     weights: np.ndarray  # (capacity,) of the states, summed up from the first of their node
     counters: np.ndarray  # COUNTERS (1,)
     path_nodes: np.ndarray  # int32 (D,) the nodes of the present simulation
@@ -90,10 +94,10 @@ def new_tree(task: Task, node_capacity: int, depth: int) -> PomcpowTree:
         nodes=np.empty(node_capacity, NODE),
         observations=np.empty((node_capacity, task.observation_size)),
         branches=np.empty(4 * node_capacity, BRANCH),
+        scores=np.empty(4 * node_capacity, SCORE),
         actions=np.empty((4 * node_capacity, task.action_size)),
         children=np.empty(4 * node_capacity, CHILD),
-        states=np.empty((rows, size)),
-        rewards=np.empty(rows),
+        states=np.empty((rows, size + 1)),
         weights=np.empty(rows),
         counters=np.zeros(1, COUNTERS),
         path_nodes=np.empty(depth, np.int32),
@@ -112,10 +116,10 @@ class PomcpowSnapshot(NamedTuple):
     nodes: np.ndarray
     observations: np.ndarray
     branches: np.ndarray
+    scores: np.ndarray
     actions: np.ndarray
     children: np.ndarray
     states: np.ndarray
-    rewards: np.ndarray
     weights: np.ndarray
 
 
@@ -126,10 +130,10 @@ def snapshot(tree: PomcpowTree) -> PomcpowSnapshot:
         nodes=tree.nodes[: count.nodes].copy(),
         observations=tree.observations[: count.nodes].copy(),
         branches=tree.branches[: count.branches].copy(),
+        scores=tree.scores[: count.branches].copy(),
         actions=tree.actions[: count.branches].copy(),
         children=tree.children[: count.children].copy(),
         states=tree.states[: count.states].copy(),
-        rewards=tree.rewards[: count.states].copy(),
         weights=tree.weights[: count.states].copy(),
     )
 
@@ -172,15 +176,16 @@ def add_branch(tree, node):
             return NO_ROOM
         for i in range(node.branch_count):
             tree.branches[first + i] = tree.branches[node.first_branch + i]
+            tree.scores[first + i] = tree.scores[node.first_branch + i]
             copy_row(tree.actions, node.first_branch + i, tree.actions, first + i)
         count.branches += room
         node.first_branch, node.branch_room = first, room
     index = node.first_branch + node.branch_count
     node.branch_count += 1
     copy_row(tree.action, 0, tree.actions, index)
-    branch = tree.branches[index]
-    branch.value = branch.next_child_at = 0.0
-    branch.spread = math.inf
+    score, branch = tree.scores[index], tree.branches[index]
+    score.value, score.spread = 0.0, math.inf
+    branch.next_child_at = 0.0
     branch.visits = branch.generated = 0
     branch.child_count = branch.child_room = 0
     return index
@@ -224,7 +229,6 @@ def add_state(tree, node, reward, log_likelihood):
             return
         for i in range(node.state_count):
             copy_row(tree.states, node.first_state + i, tree.states, first + i)
-            tree.rewards[first + i] = tree.rewards[node.first_state + i]
             tree.weights[first + i] = tree.weights[node.first_state + i]
         count.states += room
         node.first_state, node.state_room = first, room
@@ -236,8 +240,10 @@ def add_state(tree, node, reward, log_likelihood):
         weight = tree.weights[row - 1] + math.exp(min(log_likelihood - node.reference, LARGEST_EXPONENT))
     else:  # NaN or +∞ say nothing about this state
         weight = tree.weights[row - 1]
-    copy_row(tree.state, 0, tree.states, row)
-    tree.rewards[row] = reward
+    state = tree.state[0]
+    for i in range(len(state)):
+        tree.states[row, i] = state[i]
+    tree.states[row, len(state)] = reward
     tree.weights[row] = weight
     node.state_count += 1
 
