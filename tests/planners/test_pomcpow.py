@@ -322,7 +322,7 @@ def test_a_full_tree_ends_early_and_says_so(name, tree_nodes):
 
 
 def test_seconds_bound_a_search():
-    planner, belief = make("light-dark")
+    planner, belief = make("light-dark", tree_nodes=1_000_000)
     plan = planner.plan(belief, CONTEXTS["light-dark"], budget=Budget(seconds=0.05))
     assert plan.trials >= 1
     assert plan.stopped_by == "budget used"
