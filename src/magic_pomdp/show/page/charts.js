@@ -12,9 +12,20 @@ const Charts = (() => {
   /** A number as people write it: 3 digits, or none behind the point of a large one. */
   function short(number) {
     if (number === null || number === undefined || Number.isNaN(number)) return "–";
+    if (number === 0) return "0";
     const size = Math.abs(number);
     const digits = size >= 100 ? 0 : size >= 10 ? 1 : 2;
     return number.toFixed(digits).replace("-", "−");
+  }
+
+  /** Up to four round numbers within a range. */
+  function ticks(low, high) {
+    const rough = (high - low) / 3;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
+    const found = [];
+    for (let tick = Math.ceil(low / step); tick * step <= high; tick++) found.push(tick * step);
+    return found;
   }
 
   class LineChart {
@@ -79,10 +90,10 @@ const Charts = (() => {
       this.toX = (step) => EDGE.left + ((width - EDGE.left - EDGE.right) * step) / Math.max(1, this.length - 1);
       const toY = (value) => EDGE.top + ((HEIGHT - EDGE.top - EDGE.bottom) * (high - value)) / (high - low);
       const parts = [];
-      for (const value of [low + 0.08 * (high - low), (low + high) / 2, high - 0.08 * (high - low)]) {
+      for (const value of ticks(low, high)) {
         parts.push(svg("line", { class: "axis", x1: EDGE.left, x2: width - EDGE.right, y1: toY(value), y2: toY(value) }));
         const label = svg("text", { x: EDGE.left - 6, y: toY(value) + 4, "text-anchor": "end" });
-        label.textContent = short(value);
+        label.textContent = String(Number(value.toPrecision(6))).replace("-", "−");
         parts.push(label);
       }
       for (const [step, anchor] of [[0, "start"], [this.length - 1, "end"]]) {

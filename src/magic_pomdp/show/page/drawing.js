@@ -151,7 +151,7 @@ const Drawing = (() => {
       const { context } = this;
       const size = Math.max(2, 2.4 * this.ratio);
       context.fillStyle = this.colour(role);
-      context.globalAlpha = points.length > 200 ? 0.5 : 0.75;
+      context.globalAlpha = points.length > 200 ? 0.65 : 0.85;
       context.beginPath();
       for (let i = 0; i < points.length; i += 2) {
         context.rect(this.x(points[i]) - size / 2, this.y(points[i + 1]) - size / 2, size, size);

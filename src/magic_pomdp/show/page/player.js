@@ -127,10 +127,10 @@ const Players = (() => {
       this.element.setAttribute("aria-label", `${plannerName(recording.planner)}, episode ${episode.episode}`);
       const sight = make("div", "sight");
       const insight = make("div", "insight");
-      sight.append(...this.makeStage(), this.makeNumbers());
+      sight.append(...this.makeStage());
       this.charts = this.makeCharts(onSeek);
       insight.append(...this.charts.map(({ element }) => element), this.makeTree());
-      this.element.append(this.makeHead(), sight, insight);
+      this.element.append(this.makeHead(), this.makeNumbers(), sight, insight);
     }
 
     makeHead() {
@@ -163,7 +163,7 @@ const Players = (() => {
       this.scaleLow = make("span", "end");
       this.scaleHigh = make("span", "end");
       this.ramp = make("span", "ramp");
-      this.scale.append("macro-action’s value", this.scaleLow, this.ramp, this.scaleHigh, "· bright: chosen");
+      this.scale.append(make("span", "", "value"), this.scaleLow, this.ramp, this.scaleHigh, make("span", "word", "of each macro-action; bright: chosen"));
       return [box, this.scale];
     }
 
