@@ -9,7 +9,19 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 Role = Literal[
-    "ground", "surface", "shade", "light", "goal", "danger", "obstacle", "robot", "object", "other", "belief", "path", "text"
+    "ground",
+    "surface",
+    "shade",
+    "light",
+    "goal",
+    "danger",
+    "obstacle",
+    "robot",
+    "object",
+    "other",
+    "belief",
+    "path",
+    "text",
 ]
 """What there is: the ground, a surface on it, a part that nobody sees, one that is lit, where to go, where not to, what
 is in the way, the robot, what it deals with, other agents, what is believed, where one has been, and words."""

@@ -10,6 +10,11 @@ const Players = (() => {
     return element;
   }
 
+  /** A number of an action or an observation: three digits, and no zeros that say nothing. */
+  function brief(number) {
+    return String(Number(number.toPrecision(3))).replace("-", "−");
+  }
+
   const PLANNERS = { "magic": "MAGIC", "macro-despot": "Macro-DESPOT", "despot": "DESPOT", "pomcpow": "POMCPOW" };
 
   function plannerName(planner) {
@@ -172,7 +177,7 @@ const Players = (() => {
       this.numbers = {};
       for (const name of ["step", "return", "reward", "value", "bounds", "planned in", "search", "observed"]) {
         const cell = make("div");
-        this.numbers[name] = make("dd", "", "–");
+        this.numbers[name] = make("dd", name, "–");
         cell.append(make("dt", "", name), this.numbers[name]);
         list.append(cell);
       }
@@ -245,7 +250,8 @@ const Players = (() => {
       numbers.step.textContent = `${step} of ${this.length}`;
       numbers.return.textContent = short(this.returns[step]);
       numbers.reward.textContent = step > 0 ? short(episode.rewards[step - 1]) : "–";
-      numbers.observed.textContent = step > 0 ? Array.from(episode.observations.row(step - 1), short).join("  ") : "–";
+      const observed = step > 0 ? Array.from(episode.observations.row(step - 1), brief).join("  ") : "–";
+      numbers.observed.textContent = numbers.observed.title = observed;
       this.badge.textContent = ended ? `${episode.outcome}, return ${short(episode.return)}` : "running";
       this.badge.className = `badge ${ended ? episode.outcome : ""}`;
       this.canvas?.setAttribute(
@@ -280,8 +286,8 @@ const Players = (() => {
         const dx = path ? path[2 * length] - path[0] : 0;
         const dy = path ? path[2 * length + 1] - path[1] : 0;
         const moved = Math.abs(dx) + Math.abs(dy) > 1e-9;
-        const first = Array.from(plan.macro_actions.row(number).subarray(0, plan.macro_actions.shape[2]), short);
-        const what = moved ? arrows[(Math.round((4 * Math.atan2(dy, dx)) / Math.PI) + 8) % 8] : first.join(" ");
+        const first = Array.from(plan.macro_actions.row(number).subarray(0, plan.macro_actions.shape[2]), brief);
+        const what = moved ? arrows[(Math.round((4 * Math.atan2(dy, dx)) / Math.PI) + 8) % 8] : `(${first.join(", ")})`;
         return `${number} ${what}${length > 1 ? ` ×${length}` : ""}`;
       });
     }
