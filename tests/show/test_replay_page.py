@@ -192,7 +192,8 @@ def test_it_fits_and_can_be_read(browser, request, tmp_path, page, width, theme)
 LOWEST_CONTRAST = """
 const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
 const light = (colour) => {
-  const [r, g, b] = parts(colour).map((value) => value / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  const linear = (c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+  const [r, g, b] = parts(colour).map((value) => linear(value / 255));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 };
 const behind = (element) => {
@@ -202,7 +203,8 @@ const behind = (element) => {
   }
   return 'rgb(255, 255, 255)';
 };
-const ratios = [...document.querySelectorAll('h1, h2, h3, p, dt, dd, label, button, select, output, summary span, .what, .figures, .badge, .key')]
+const words = 'h1, h2, h3, p, dt, dd, label, button, select, output, summary span, .what, .figures, .badge, .key';
+const ratios = [...document.querySelectorAll(words)]
   .filter((element) => element.offsetParent !== null && element.textContent.trim())
   .map((element) => {
     const [a, b] = [light(getComputedStyle(element).color), light(behind(element))].sort((x, y) => x - y);
@@ -244,7 +246,8 @@ def test_pointing_shows_numbers(browser, one, macro_despot):
     offset = browser.run(
         """const {stage, canvas} = replay.panels[0];
         const scale = canvas.clientWidth / canvas.width;
-        return [scale * stage.x(arguments[0]) - canvas.clientWidth / 2, scale * stage.y(arguments[1]) - canvas.clientHeight / 2]""",
+        const [x, y] = [stage.x(arguments[0]), stage.y(arguments[1])];
+        return [scale * x - canvas.clientWidth / 2, scale * y - canvas.clientHeight / 2]""",
         *map(float, middle),
     )
     canvas = browser.find("canvas")

@@ -1,7 +1,7 @@
 """What a task looks like, as data: shapes in the task's own coordinates, drawn alike on a page and in a picture.
 
-A shape has a *role*, not a colour, so that it can be seen on light and on dark ground; a colour of one's own, "#rrggbb",
-does as well. Shapes are drawn in their order, the first at the bottom.
+A shape has a *role*, not a colour, so that it can be seen on light and on dark ground; a colour of one's own,
+"#rrggbb", does as well. Shapes are drawn in their order, the first at the bottom.
 """
 
 from collections.abc import Sequence

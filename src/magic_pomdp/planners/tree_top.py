@@ -38,7 +38,7 @@ class Item(NamedTuple):
 class _Found(NamedTuple):
     """A node or a branch as a tree knows it."""
 
-    index: int
+    row: int
     value: float | None
     upper: float | None
     share: float
@@ -58,9 +58,9 @@ def top_of_tree(tree: TreeSnapshot | PomcpowSnapshot, macro_count: int) -> list[
         for rank, (macro, branch) in enumerate(branches):
             items.append(Item(place, macro, *branch[1:]))
             branch_place = len(items) - 1
-            children = sorted(reader.children(branch.index), key=lambda child: -child.share)[:CHILDREN]
+            children = sorted(reader.children(branch.row), key=lambda child: -child.share)[:CHILDREN]
             for child in children:
-                heapq.heappush(waiting, (importance * FADING ** (rank + 1) * child.share, len(items), child.index))
+                heapq.heappush(waiting, (importance * FADING ** (rank + 1) * child.share, len(items), child.row))
                 items.append(Item(branch_place, NODE, *child[1:]))
     return items
 

@@ -63,7 +63,7 @@ def _for_page(recording: Recording) -> dict[str, Any]:
 
 
 def _episode_for_page(episode: dict[str, Any]) -> dict[str, Any]:
-    """The particles become `clouds`, one for each of the scene's tracks: {"low", "high", "points" (frames, count, 2)}."""
+    """The particles become `clouds`, one for each track of the scene: {"low", "high", "points" (frames, count, 2)}."""
     tracks = (episode["scene"] or {}).get("particles", ())
     particles, clouds = episode["particles"], []
     for track in tracks:
