@@ -1,6 +1,7 @@
 // One episode of one planner as a panel that can show any moment, and a clock that several panels follow in step.
 const Players = (() => {
   const { short } = Charts;
+  const TREE_PAUSE = 200; // milliseconds between two trees
   const STILL = window.matchMedia("(prefers-reduced-motion: reduce)");
 
   function make(name, className, text) {
@@ -126,6 +127,7 @@ const Players = (() => {
       this.length = this.frames.count - 1;
       this.marked = null;
       this.shownPlan = null;
+      this.nextTree = 0;
       this.shownStep = null;
       this.returns = episode.rewards.reduce((sums, reward) => [...sums, sums[sums.length - 1] + reward], [0]);
       this.element = make("section", "panel");
@@ -219,11 +221,10 @@ const Players = (() => {
       const { low, middle, high } = this.colours;
       this.stage?.setTheme(theme);
       if (this.ramp) this.ramp.style.background = `linear-gradient(to right, ${low}, ${middle}, ${high})`;
-      if (this.tree && this.shownPlan !== null) this.tree.recolour(this.macroColours());
+      if (this.tree && this.shownPlan !== null) this.tree.recolour(this.macroColours(this.episode.plans[this.shownPlan]));
     }
 
-    macroColours() {
-      const plan = this.episode.plans[this.shownPlan];
+    macroColours(plan) {
       const { of } = Drawing.shades(plan.values ? plan.values.values : [plan.value]);
       return of.map((shade) => Drawing.shadeColour(this.colours, shade));
     }
@@ -272,10 +273,22 @@ const Players = (() => {
       numbers.search.textContent = `${plan.depth} deep`;
       const { low, best } = Drawing.shades(plan.values ? plan.values.values : [plan.value]);
       if (this.scale) [this.scaleLow.textContent, this.scaleHigh.textContent] = [short(low), short(best)];
+      this.showTree(plan);
+    }
+
+    /** A tree is much to lay out: while plans follow each other fast, only some of them, and always the last. */
+    showTree(plan) {
       if (!this.tree || !plan.tree) return;
+      clearTimeout(this.treeWaits);
+      const now = performance.now();
+      if (now < this.nextTree) {
+        this.treeWaits = setTimeout(() => this.showTree(plan), this.nextTree - now);
+        return;
+      }
+      this.nextTree = now + TREE_PAUSE;
       const many = (count) => count.toLocaleString("en");
       this.treeAbout.textContent = `at step ${plan.time}: ${many(plan.nodes)} nodes, ${many(plan.trials)} trials, ${many(plan.steps)} steps, ${plan.stopped_by}`;
-      this.tree.show(plan.tree, plan.choice, this.macroColours(), this.macroNames(plan));
+      this.tree.show(plan.tree, plan.choice, this.macroColours(plan), this.macroNames(plan));
     }
 
     /** "3 ↗" for a macro-action that goes somewhere, else its number and its first action. */
