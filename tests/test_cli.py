@@ -387,3 +387,37 @@ def test_bad_recordings_are_one_sentence(run, arguments, sentence):
     assert code == 2
     assert sentence in err
     assert "Traceback" not in err
+
+
+def test_an_interrupted_recording_is_saved_apart(run, tmp_path, monkeypatch):
+    from magic_pomdp.running import recording
+
+    small = (
+        "record",
+        "tiger",
+        "--steps",
+        200,
+        "--set",
+        "max_steps=2",
+        "--episodes",
+        1,
+        "--workers",
+        0,
+        "--out",
+        "r.gz",
+    )
+    assert run(*small)[0] == 0
+    found = recording.load_recording(tmp_path / "r.gz")
+    before = (tmp_path / "r.gz").read_bytes()
+
+    def interrupt(*_):
+        raise recording.RecordingInterrupted(found)
+
+    monkeypatch.setattr(recording, "record_episodes", interrupt)
+    code, _, err = run(*small)
+    assert (code, "Interrupted." in err) == (130, True)
+    assert (tmp_path / "r.gz").read_bytes() == before
+    assert (tmp_path / "partial-r.gz").is_file()
+    found["episodes"] = []
+    code, _, err = run(*small)
+    assert (code, "nothing is saved" in err) == (130, True)
