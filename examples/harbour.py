@@ -109,7 +109,7 @@ class Harbour(mp.Task):
         harbour = mp.Circle(self.harbour_x, 0.0, self.harbour_radius, "goal", filled=False)
         lighthouse = mp.Circle(self.lighthouse_x, self.lighthouse_y, 0.4, "light")
         places = {"particles": [mp.Track(X, Y)], "trails": [mp.Track(X, Y, "path")]}
-        return mp.Scene((-12.0, -12.0, 12.0, 12.0), [harbour, lighthouse], robot=(X, Y), **places)
+        return mp.Scene((-6.0, -8.0, 13.0, 8.0), [harbour, lighthouse], robot=(X, Y), **places)
 
     def sprites(self, context, state, particles):
         return [mp.Circle(state[X], state[Y], 0.35, "robot")]
