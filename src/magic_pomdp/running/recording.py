@@ -47,9 +47,7 @@ class Recorder:
     """Watches one episode: give `watch` to `run_episode`, then ask for what it has seen."""
 
     def __init__(self, task: Task, planner: Planner, particles: int = PARTICLES) -> None:
-        if particles < 1:
-            raise ValueError(f"A recording needs at least one particle of each belief, not {particles}.")
-        self.task, self.planner, self.particle_count = task, planner, particles
+        self.task, self.planner, self.particle_count = task, planner, _check_particles(particles)
         self._scene: Scene | None = None
         self._plan: Plan | None = None
         self._plans: list[dict[str, Any]] = []
@@ -62,10 +60,11 @@ class Recorder:
             self._scene = self.task.scene(moment.context)
         if moment.plan is not self._plan:
             self._plan = moment.plan
-            self._plans.append(self._describe_plan(moment))
-        self._frames.append(self._describe_moment(moment))
+            self._plans.append(self.describe_plan(moment))
+        self._frames.append(self.describe_moment(moment))
 
-    def _describe_moment(self, moment: Moment) -> dict[str, Any]:
+    def describe_moment(self, moment: Moment) -> dict[str, Any]:
+        """A frame: the truth, the belief thinned, what moves, and what led here."""
         particles = moment.belief.particles
         kept = particles[np.linspace(0, len(particles) - 1, min(self.particle_count, len(particles))).astype(int)]
         picked = particles[:: max(1, len(particles) // SPREAD_SAMPLE)][:SPREAD_SAMPLE]
@@ -82,7 +81,8 @@ class Recorder:
             "belief_spread": float(np.mean([moment.belief.error(state.copy()) for state in picked])),
         }
 
-    def _describe_plan(self, moment: Moment) -> dict[str, Any]:
+    def describe_plan(self, moment: Moment) -> dict[str, Any]:
+        """The moment's plan, which has just been made: the planner's tree must still be that of it."""
         plan = moment.plan
         simple = ("choice", "value", "lower", "upper", "trials", "nodes", "depth", "steps", "seconds", "stopped_by")
         described = {"time": len(self._frames), **{name: getattr(plan, name) for name in simple}}
@@ -122,6 +122,12 @@ class Recorder:
             "belief_spreads": [_short(frame["belief_spread"]) for frame in frames],
             "plans": self._plans,
         }
+
+
+def _check_particles(count: int) -> int:
+    if count < 1:
+        raise ValueError(f"A recording needs at least one particle of each belief, not {count}.")
+    return count
 
 
 def trace(
@@ -181,8 +187,8 @@ def record_episodes(
     if seed < 0:
         raise ValueError(f"The seed must be at least 0, not {seed}.")
     job = _RecordingJob(task, make_planner, seed, particles)
-    Recorder(task, make_planner(task), particles)  # what is wrong is found here, before a worker starts
-    about = describe(task, make_planner, seed)
+    _check_particles(particles)
+    about = describe(task, make_planner, seed)  # what is wrong is found here, before a worker starts
     found: dict[int, dict[str, Any]] = {}
     workers = available_cores() if workers is None else workers
     try:
