@@ -81,6 +81,10 @@ class Moment:
     """The plan being carried out."""
     reward: float
     """Earned by the step that led here; 0 at the beginning."""
+    action: np.ndarray | None
+    """What was done in that step; None at the beginning."""
+    observation: np.ndarray | None
+    """What was observed in it; None at the beginning."""
 
 
 def run_episode(
@@ -101,6 +105,7 @@ def run_episode(
     errors: list[float] = []
     plans: list[Plan] = []
     outcome = RUNNING
+    step: tuple[float, np.ndarray | None, np.ndarray | None] = 0.0, None, None
     while outcome == RUNNING and len(rewards) < task.max_steps:
         plan = planner.plan(belief, context, seed=stream_key(seed, episode, PLAN, len(rewards)))
         plans.append(plan)
@@ -110,18 +115,19 @@ def run_episode(
             action = check_vector(action, task.action_size, "planner's action")
             errors.append(belief.error(state))
             if watch is not None:
-                watch(Moment(context, state, belief, plan, rewards[-1] if rewards else 0.0))
+                watch(Moment(context, state, belief, plan, *step))
             observation = np.zeros(task.observation_size)
             reward, outcome = _step(task, context, state, action, world, len(rewards), random, observation)
             if not math.isfinite(reward):
                 raise ValueError(f"{type(task).__name__}.step gave the reward {reward} after {len(rewards)} steps.")
             rewards.append(reward)
+            step = reward, action, observation
             outcome = int(outcome)
             if outcome != RUNNING or len(rewards) >= task.max_steps:
                 break
             belief.update(action, observation)
     if watch is not None:
-        watch(Moment(context, state, belief, plans[-1], rewards[-1]))
+        watch(Moment(context, state, belief, plans[-1], *step))
     return EpisodeRecord(
         episode=episode,
         total_return=math.fsum(rewards),

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from magic_pomdp.core.randomness import normal, uniform
+from magic_pomdp.core.scene import Circle, Scene, Shape, Track, rectangle
 from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, PomcpowNumbers, Task
 from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
@@ -249,19 +250,21 @@ class PuckPush(Task):
     def macro_space(self, length: int) -> BezierSpace:
         return BezierSpace(length)
 
-    def draw(self, axes, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
-        from matplotlib.patches import Circle, Rectangle
+    def scene(self, context: np.ndarray) -> Scene:
+        board = rectangle(37, 40, 1250, 558, "surface")
+        strips = (rectangle(left, 40, left + 142, 558, "shade") for left in (574, 774))
+        goal = Circle(context[GOAL_X], context[GOAL_Y], self.goal_radius, "goal", filled=False)
+        return Scene(
+            view=(0.0, 0.0, 1290.0, 600.0),
+            shapes=(board, *strips, goal),
+            robot=(BOT_X, BOT_Y),
+            particles=(Track(PUCK_X, PUCK_Y),),
+            trails=(Track(PUCK_X, PUCK_Y, "object"), Track(BOT_X, BOT_Y, "path")),
+        )
 
-        axes.set(xlim=(0, 1290), ylim=(0, 600), aspect="equal", facecolor="#39424e", xticks=[], yticks=[])
-        axes.add_patch(Rectangle((37, 40), 1213, 518, color="#4d5866"))
-        for left in (574, 774):
-            axes.add_patch(Rectangle((left, 40), 142, 518, color="#2b323b"))
-        axes.add_patch(Circle((context[GOAL_X], context[GOAL_Y]), self.goal_radius, fill=False, color="#6fe08a", lw=2))
-        shown = particles[:: max(1, len(particles) // 300)]
-        axes.scatter(shown[:, PUCK_X], shown[:, PUCK_Y], s=3, color="#ffd166", alpha=0.5, linewidths=0)
-        axes.plot(states[:, BOT_X], states[:, BOT_Y], color="white", lw=0.8)
-        axes.add_patch(Circle((states[-1, BOT_X], states[-1, BOT_Y]), self.bot_radius, color="#ff6b5e"))
-        axes.add_patch(Circle((states[-1, PUCK_X], states[-1, PUCK_Y]), self.puck_radius, color="#ffd166"))
+    def sprites(self, context: np.ndarray, state: np.ndarray, particles: np.ndarray) -> tuple[Shape, ...]:
+        bot = Circle(state[BOT_X], state[BOT_Y], self.bot_radius, "robot")
+        return bot, Circle(state[PUCK_X], state[PUCK_Y], self.puck_radius, "object")
 
 
 @njit
