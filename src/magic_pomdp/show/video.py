@@ -17,7 +17,7 @@ KINDS = (".mp4", ".gif")
 REST = 1.5
 """Seconds that the end is shown."""
 DPI = 100
-HEAD, STRIP, EDGE = 34, 84, 12
+HEAD, STRIP, EDGE = 34, 92, 12
 """Pixels of the line above a drawing, of the chart below it, and around both, at a width of 480 pixels."""
 FLAT = 0.35
 """A drawing is at least so high, as a share of its width."""
@@ -106,7 +106,7 @@ class _Film:
         self.axes = []
         for number in range(len(shown)):
             left = number * width + edge
-            chart = place(left, edge, inner, strip - edge)
+            chart = place(left, edge, inner, strip - 2 * edge)
             self.axes.append((place(left, edge + strip, inner, self.drawing), chart))
 
     def frame(self, time: float) -> np.ndarray:

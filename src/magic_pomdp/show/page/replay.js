@@ -38,7 +38,7 @@
       this.setTheme(window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
       window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => this.setTheme(event.matches ? "dark" : "light"));
       // on a page with more than a replay, the keys are the replay's only while something of it has the focus
-      (document.getElementById("replay") || document).addEventListener("keydown", (event) => this.key(event));
+      (document.getElementById("replaying") || document).addEventListener("keydown", (event) => this.key(event));
       this.open();
     }
 
