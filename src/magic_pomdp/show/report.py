@@ -65,14 +65,11 @@ def _task(task: str, results: Results, plots: list[dict[str, Any]]) -> str:
     parts = [f"<h2>{escape(task)}</h2>"]
     if evaluations:
         parts.append(_evaluation_table(task, evaluations))
-        figures = [_figure(_returns_plot(task, evaluations), plots)]
-        if any(len(of_planner) > 1 for of_planner in _by_planner(evaluations).values()):
-            figures += [_figure(plot, plots) for plot in _anytime_plots(task, evaluations)]
-    else:
-        figures = []
+    figures = [_figure(_returns_plot(task, evaluations), plots)] if len(evaluations) > 1 else []
+    figures += [_figure(plot, plots) for plot in _anytime_plots(evaluations)]
     figures += [_figure(_curves_plot(curves), plots) for curves in results.curves if curves.task == task]
     if figures:
-        parts.append(f'<div class="figures">{"".join(figures)}</div>')
+        parts.append(f'<div class="plots">{"".join(figures)}</div>')
     parts += [_ablation_table(one) for one in results.ablations if one["task"] == task]
     return f'<section class="part">{"".join(parts)}</section>'
 
@@ -87,17 +84,20 @@ def _order(evaluation: dict[str, Any]) -> tuple[Any, ...]:
 def _evaluation_table(task: str, evaluations: Sequence[dict[str, Any]]) -> str:
     """Ours, with standard errors, and what others have published for the same planner in the same task."""
     published = any(one["planner"] in PUBLISHED.get(task, {}) for one in evaluations)
-    names = ["planner", "length", "budget a plan", "episodes", "seed", "return", "success", "steps", "depth", "99 % within"]
+    names = ["planner", "length", "budget a plan", "episodes", "seed", "return", "discounted", "success", "steps"]
+    names += ["depth", "99 % within"]
     rows = []
     best = max(one["return_mean"] for one in evaluations)
     for one in evaluations:
+        variant = escape(_variant(one, evaluations))
         row = [
-            f"<th scope='row'>{escape(planner_name(one['planner']))}{_variant(one, evaluations)}</th>",
+            f"<th scope='row'>{escape(planner_name(one['planner']))} <small>{variant}</small></th>",
             _cell(one.get("macro_length") or "–"),
             _cell(budget_words(one["budget"])),
             _cell(f"{one['episodes']:,}{'' if one.get('complete', True) else ', interrupted'}"),
             _cell(one["seed"]),
             _cell(_mean(one["return_mean"], one["return_stderr"]), "best" if one["return_mean"] == best else ""),
+            _cell(_mean(one["discounted_return_mean"], one["discounted_return_stderr"])),
             _cell(f"{one['success_rate']:.1%}"),
             _cell(_number(one.get("steps_mean"), 1)),
             _cell(_number(one.get("search_depth_mean"), 1)),
@@ -108,7 +108,7 @@ def _evaluation_table(task: str, evaluations: Sequence[dict[str, Any]]) -> str:
         rows.append(row)
     if published:
         names += [PAPER, RMAG]
-    note = "Return: mean ± standard error. Depth: how many primitive steps a search looks ahead on average."
+    note = "Return and discounted return: mean ± standard error. Depth: how many primitive steps a search looks ahead on average."
     if published:
         note += (
             " Paper: Lee, Cai, Hsu, RSS 2021; RMAG: its successor, IROS 2023; both with 0.1 s a plan. They are not results"
@@ -118,18 +118,27 @@ def _evaluation_table(task: str, evaluations: Sequence[dict[str, Any]]) -> str:
 
 
 def _variant(one: dict[str, Any], evaluations: Sequence[dict[str, Any]]) -> str:
-    """What of its settings tells an evaluation from others of the same planner."""
-    same = [other for other in evaluations if other["planner"] == one["planner"]]
-    names = [name for name in one["settings"] if any(other["settings"].get(name) != one["settings"][name] for other in same)]
-    parameters = one.get("task_parameters") or {}
-    names += [
-        name
-        for name in parameters
-        if any((other.get("task_parameters") or {}).get(name) != parameters[name] for other in evaluations)
-    ]
-    values = {**parameters, **one["settings"]}
-    words = ", ".join(f"{name.replace('_', ' ')} {values[name]}" for name in names)
-    return f" <small>{escape(words)}</small>" if words else ""
+    """The settings and parameters that tell an evaluation from others of the same planner, in words."""
+    found = []
+    for kind in ("settings", "task_parameters"):
+        values, others = one.get(kind) or {}, [other.get(kind) or {} for other in _like(one, evaluations)]
+        names = [name for name in values if any(other.get(name) != values[name] for other in others)]
+        found += [f"{name.replace('_', ' ')} {values[name]}" for name in names]
+    return ", ".join(found)
+
+
+def _label(
+    one: dict[str, Any], evaluations: Sequence[dict[str, Any]], names: Sequence[str] = ("budget", "seed")
+) -> str:
+    """A planner's name, with what tells this evaluation from others of the same planner."""
+    words = {"budget": budget_words(one["budget"]), "seed": f"seed {one['seed']}"}
+    different = [name for name in names if any(other[name] != one[name] for other in _like(one, evaluations))]
+    parts = [planner_name(one["planner"]), *(words[name] for name in different), _variant(one, evaluations)]
+    return ", ".join(part for part in parts if part)
+
+
+def _like(one: dict[str, Any], evaluations: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [other for other in evaluations if other["planner"] == one["planner"]]
 
 
 def _published(task: str, planner: str) -> tuple[str, str]:
@@ -161,7 +170,13 @@ def _ablation_table(ablation: dict[str, Any]) -> str:
     start = ablation["handcrafted"]
     mean = _cell(_mean(start["return_mean"], start["return_stderr"]))
     rows.append(
-        ["<th scope='row'>handcrafted set</th>", _cell("–"), mean, _cell(f"{start['success_rate']:.1%}"), *[_cell("")] * 4]
+        [
+            "<th scope='row'>handcrafted set</th>",
+            _cell("–"),
+            mean,
+            _cell(f"{start['success_rate']:.1%}"),
+            *[_cell("")] * 4,
+        ]
     )
     note = f"{start['episodes']} episodes of seed {start['seed']}, {budget_words(start['budget'])} a plan."
     return _table("What of the learning matters", names, rows, note)
@@ -170,26 +185,14 @@ def _ablation_table(ablation: dict[str, Any]) -> str:
 # -------------------------------------------------------------------------------------------------------------- plots
 
 
-def _by_planner(evaluations: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
-    for one in evaluations:
-        found.setdefault(one["planner"], []).append(one)
-    return found
-
-
 def _returns_plot(task: str, evaluations: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """A row for each evaluation: our mean with its standard error, and the published ones."""
-    several = len({json.dumps(one["budget"]) for one in evaluations}) > 1
-    seeds = len({one["seed"] for one in evaluations}) > 1
     rows = []
     for one in evaluations:
-        name = planner_name(one["planner"])
-        name += f", {budget_words(one['budget'])}" if several else ""
-        name += f", seed {one['seed']}" if seeds else ""
         paper, rmag = PUBLISHED.get(task, {}).get(one["planner"]), SUCCESSOR.get(task, {}).get(one["planner"])
         rows.append(
             {
-                "name": name,
+                "name": _label(one, evaluations),
                 "value": one["return_mean"],
                 "error": one["return_stderr"],
                 "others": [
@@ -201,16 +204,21 @@ def _returns_plot(task: str, evaluations: Sequence[dict[str, Any]]) -> dict[str,
     return {"kind": "rows", "title": "Mean return and standard error", "rows": rows}
 
 
-def _anytime_plots(task: str, evaluations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return against budget, for budgets in seconds and in steps."""
+def _anytime_plots(evaluations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return against budget, for budgets in seconds and in steps: a curve for all that differs in its budget alone."""
     plots = []
     for unit, words in (("seconds", "seconds a plan"), ("steps", "primitive steps a plan")):
-        with_unit = [one for one in evaluations if one["budget"] and one["budget"].get(unit)]
-        series = []
-        for number, (planner, found) in enumerate(_by_planner(with_unit).items()):
-            points = sorted([one["budget"][unit], one["return_mean"], one["return_stderr"]] for one in found)
-            series.append({"name": planner_name(planner), "colour": number % COLOURS, "points": points})
-        if any(len({point[0] for point in one["points"]}) > 1 for one in series):
+        curves: dict[str, list[list[float]]] = {}
+        for one in evaluations:
+            if one["budget"] and one["budget"].get(unit):
+                point = [one["budget"][unit], one["return_mean"], one["return_stderr"]]
+                curves.setdefault(_label(one, evaluations, ("seed",)), []).append(point)
+        found = {name: sorted(points) for name, points in curves.items() if len(points) > 1}
+        series = [
+            {"name": name, "colour": number % COLOURS, "points": points}
+            for number, (name, points) in enumerate(found.items())
+        ]
+        if series:
             title = "Return against budget"
             plots.append({"kind": "curves", "title": title, "x": words, "log": True, "series": series, "lines": []})
     return plots
@@ -260,7 +268,7 @@ def _bench(bench: dict[str, Any]) -> str:
 def _settings(results: Results) -> str:
     """Everything that a result depends on, folded away."""
     entries = []
-    for one in results.evaluations:
+    for one in sorted(results.evaluations, key=lambda one: (results.tasks().index(one["task"]), *_order(one))):
         about = {"episodes": one["episodes"], "seed": one["seed"], "version": one.get("version", "?")}
         head = f"{one['task']}: {planner_name(one['planner'])}, {budget_words(one['budget'])} a plan"
         entries.append((head, {**about, **one["settings"], **(one.get("task_parameters") or {})}))
@@ -270,7 +278,9 @@ def _settings(results: Results) -> str:
         head = f"{task['name']}: recording of {planner_name(planner['name'])}, {budget_words(planner.get('budget'))} a plan"
         entries.append((head, {**about, **planner.get("settings", {}), **task.get("parameters", {})}))
     for one in results.ablations:
-        entries.append((f"{one['task']}: ablation", {"version": one.get("version", "?"), **one["handcrafted"]["settings"]}))
+        entries.append(
+            (f"{one['task']}: ablation", {"version": one.get("version", "?"), **one["handcrafted"]["settings"]})
+        )
     if not entries:
         return ""
     boxes = []

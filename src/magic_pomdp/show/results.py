@@ -11,11 +11,14 @@ from magic_pomdp.learning.settings import SETTINGS
 from magic_pomdp.learning.watching import METRICS
 from magic_pomdp.running.recording import Recording, load_recording
 
-EVALUATION = ("task", "planner", "budget", "episodes", "seed", "return_mean", "return_stderr", "success_rate", "settings")
+NUMBERS = ("return_mean", "return_stderr", "discounted_return_mean", "discounted_return_stderr", "success_rate")
+EVALUATION = ("task", "planner", "budget", "episodes", "seed", "settings", *NUMBERS)
 """What every stored evaluation has."""
 SAME = ("task", "planner", "macro_length", "budget", "episodes", "seed", "settings", "task_parameters", "version")
 """Two evaluations that agree in these are one."""
 GZIP = b"\x1f\x8b"
+ABLATION = "ablation.json"
+"""What `ablate` calls what its trainings add up to."""
 
 
 @dataclass
@@ -50,41 +53,35 @@ def read_results(paths: Sequence[Path]) -> Results:
     for path in paths:
         if not path.exists():
             raise ValueError(f"There is no file or folder {path}.")
-        before = len(results)
-        if path.is_dir():
-            _add_folder(results, path)
-        else:
+        if not path.is_dir():
             _add_file(results, path)
-        if path.is_dir() and len(results) == before and not _holds_known(path, results):
+        elif not _add_folder(results, path):
             raise ValueError(f"The folder {path} holds no results: name one that `magic-pomdp` has filled.")
     if not len(results):
         raise ValueError("Name at least one file or folder of results.")
     return results
 
 
-def _holds_known(folder: Path, results: Results) -> bool:
-    """Whether a folder holds what has been read before under another name."""
-    again = Results()
-    _add_folder(again, folder)
-    return len(again) > 0 and len(results) > 0
-
-
-def _add_folder(results: Results, folder: Path) -> None:
-    """A training is its learning curve, an ablation what it adds up to. Files of other kinds are passed over."""
+def _add_folder(results: Results, folder: Path) -> int:
+    """A training is its learning curve, an ablation what it adds up to. Files of other kinds are passed over; the number
+    of those that were not."""
     if (folder / SETTINGS).is_file() and (folder / METRICS).is_file():
         results.curves.append(read_curves([folder]))
-        return
-    summary = folder / "ablation.json"
-    if summary.is_file():
-        _add_file(results, summary)
-        return
+        return 1
+    if (folder / ABLATION).is_file():
+        _add_file(results, folder / ABLATION)
+        return 1
+    count = 0
     for path in sorted(folder.iterdir()):
         if path.is_dir():
-            _add_folder(results, path)
+            count += _add_folder(results, path)
         elif path.suffix == ".json" and _kind(content := _read_json(path)) is not None:
             _add(results, path, content)
+            count += 1
         elif path.name.endswith(".record.gz"):
             results.recordings.append(load_recording(path))
+            count += 1
+    return count
 
 
 def _add_file(results: Results, path: Path) -> None:
@@ -127,7 +124,9 @@ _NAMES: dict[str, set[str]] = {
 def _add(results: Results, path: Path, content: Any) -> None:
     kind = _kind(content)
     if kind is None:
-        raise ValueError(f"{path} holds no result of magic-pomdp: evaluate, compare, curves, ablate and bench make some.")
+        raise ValueError(
+            f"{path} holds no result of magic-pomdp: evaluate, compare, curves, ablate and bench make some."
+        )
     try:
         _ADDERS[kind](results, content)
     except (KeyError, TypeError, AttributeError, IndexError):
@@ -135,7 +134,7 @@ def _add(results: Results, path: Path, content: Any) -> None:
 
 
 def _add_evaluation(results: Results, content: dict[str, Any]) -> None:
-    numbers = [content[name] for name in ("return_mean", "return_stderr", "success_rate")]
+    numbers = [content[name] for name in (*NUMBERS, "episodes", "seed")]
     if not all(isinstance(number, int | float) for number in numbers) or not isinstance(content["settings"], dict):
         raise TypeError("not the numbers of an evaluation")
     results.add_evaluation(content)
@@ -159,7 +158,13 @@ def _add_curves(results: Results, content: dict[str, Any]) -> None:
 
 def _add_ablation(results: Results, content: dict[str, Any]) -> None:
     for row in content["rows"]:
-        row["conditioning"], row["critic"], float(row["return_mean"]), float(row["return_stderr"]), row["by_seed"].items()
+        (
+            row["conditioning"],
+            row["critic"],
+            float(row["return_mean"]),
+            float(row["return_stderr"]),
+            row["by_seed"].items(),
+        )
         float(row["success_rate"]), float(row["minutes"]), float(row["updates"])
     results.ablations.append(content)
     start = content["handcrafted"]

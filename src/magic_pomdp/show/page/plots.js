@@ -86,9 +86,12 @@ const Plots = (() => {
 
     rows(width) {
       const { rows } = this.plot;
-      const left = Math.min(0.42 * width, 8.2 * Math.max(...rows.map(({ name }) => name.length)) + 14);
+      const wanted = 7.6 * Math.max(...rows.map(({ name }) => name.length)) + 14;
+      const above = wanted > 0.4 * width; // names stand beside their rows, or above them
+      const left = above ? 12 : wanted;
       const right = 16;
-      const height = rows.length * ROW + 30;
+      const tall = above ? 1.6 * ROW : ROW;
+      const height = rows.length * tall + 30;
       this.picture.style.height = `${height}px`;
       const numbers = rows.flatMap(({ value, error, others }) => [value - error, value + error, ...others.map((other) => other.value)]);
       const [low, high] = range(numbers);
@@ -98,9 +101,10 @@ const Plots = (() => {
         text(minus(value), { x: toX(value), y: height - 6, "text-anchor": "middle" }),
       ]);
       rows.forEach(({ name, value, error, others }, i) => {
-        const y = 4 + ROW * (i + 0.5);
+        const y = 4 + tall * (i + (above ? 0.7 : 0.5));
         const group = svg("g");
-        group.append(text(name, { class: "name", x: left - 10, y: y + 4, "text-anchor": "end" }));
+        const place = above ? { x: 0, y: y - 13, "text-anchor": "start" } : { x: left - 10, y: y + 4, "text-anchor": "end" };
+        group.append(text(name, { class: "name", ...place }));
         for (const other of others) group.append(sign(other.name, toX(other.value), y));
         group.append(svg("line", { class: "whisker", x1: toX(value - error), x2: toX(value + error), y1: y, y2: y }), sign("ours", toX(value), y));
         const said = [`${name}: ${short(value)} ± ${short(error)}`, ...others.map((other) => `${other.name}: ${short(other.value)}`)];
