@@ -163,7 +163,7 @@ def picture(task: TaskName, /, settings: PictureSettings) -> int:
 
 
 def figures(task: TaskName, /, settings: FiguresSettings) -> int:
-    """Draw learned macro-actions in four situations, as a picture and as SVG. The other figures: `curves`, `compare`."""
+    """Draw learned macro-actions in four situations, as a picture and as SVG; `curves` and `compare` draw the rest."""
     need("matplotlib", "Drawing", "show")
     from magic_pomdp.running.workers import start_server
 

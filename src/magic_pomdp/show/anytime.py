@@ -9,7 +9,7 @@ from magic_pomdp.show.picture import save_as
 
 
 def draw_anytime(comparison: Comparison, path: Path) -> list[Path]:
-    """Save the anytime curves of a comparison, as SVG too, with standard errors, and the published returns as dotted lines."""
+    """Save the anytime curves of a comparison, as SVG too, with standard errors; dotted lines are published returns."""
     figure = Figure(figsize=(6.4, 4.0), layout="constrained")
     axes = figure.subplots()
     unit = "s"

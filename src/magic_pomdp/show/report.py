@@ -84,35 +84,34 @@ def _order(evaluation: dict[str, Any]) -> tuple[Any, ...]:
 def _evaluation_table(task: str, evaluations: Sequence[dict[str, Any]]) -> str:
     """Ours, with standard errors, and what others have published for the same planner in the same task."""
     published = any(one["planner"] in PUBLISHED.get(task, {}) for one in evaluations)
-    names = ["planner", "length", "budget a plan", "episodes", "seed", "return", "discounted", "success", "steps"]
-    names += ["depth", "99 % within"]
+    names = ["planner", "return", "success", *([PAPER, RMAG] if published else []), "discounted", "length"]
+    names += ["budget a plan", "episodes", "seed", "steps", "depth", "99 % within"]
     rows = []
     best = max(one["return_mean"] for one in evaluations)
     for one in evaluations:
         variant = escape(_variant(one, evaluations))
-        row = [
-            f"<th scope='row'>{escape(planner_name(one['planner']))} <small>{variant}</small></th>",
-            _cell(one.get("macro_length") or "–"),
-            _cell(budget_words(one["budget"])),
-            _cell(f"{one['episodes']:,}{'' if one.get('complete', True) else ', interrupted'}"),
-            _cell(one["seed"]),
-            _cell(_mean(one["return_mean"], one["return_stderr"]), "best" if one["return_mean"] == best else ""),
-            _cell(_mean(one["discounted_return_mean"], one["discounted_return_stderr"])),
-            _cell(f"{one['success_rate']:.1%}"),
-            _cell(_number(one.get("steps_mean"), 1)),
-            _cell(_number(one.get("search_depth_mean"), 1)),
-            _cell(f"{one['plan_seconds_p99']:.3f} s" if "plan_seconds_p99" in one else "–"),
-        ]
-        if published:
-            row += [_cell(text, "others") for text in _published(task, one["planner"])]
-        rows.append(row)
-    if published:
-        names += [PAPER, RMAG]
-    note = "Return and discounted return: mean ± standard error. Depth: how many primitive steps a search looks ahead on average."
+        others = [_cell(text, "others") for text in _published(task, one["planner"])] if published else []
+        rows.append(
+            [
+                f"<th scope='row'>{escape(planner_name(one['planner']))} <small>{variant}</small></th>",
+                _cell(_mean(one["return_mean"], one["return_stderr"]), "best" if one["return_mean"] == best else ""),
+                _cell(f"{one['success_rate']:.1%}"),
+                *others,
+                _cell(_mean(one["discounted_return_mean"], one["discounted_return_stderr"])),
+                _cell(one.get("macro_length") or "–"),
+                _cell(budget_words(one["budget"])),
+                _cell(f"{one['episodes']:,}{'' if one.get('complete', True) else ', interrupted'}"),
+                _cell(one["seed"]),
+                _cell(_number(one.get("steps_mean"), 1)),
+                _cell(_number(one.get("search_depth_mean"), 1)),
+                _cell(f"{one['plan_seconds_p99']:.3f} s" if "plan_seconds_p99" in one else "–"),
+            ]
+        )
+    note = "Returns: mean ± standard error. Depth: how many primitive steps a search looks ahead on average."
     if published:
         note += (
-            " Paper: Lee, Cai, Hsu, RSS 2021; RMAG: its successor, IROS 2023; both with 0.1 s a plan. They are not results"
-            " of this software."
+            " Paper: Lee, Cai, Hsu, RSS 2021; RMAG: its successor, IROS 2023; both with 0.1 s a plan. They are not"
+            " results of this software."
         )
     return _table("Mean return", names, rows, note)
 
@@ -275,7 +274,8 @@ def _settings(results: Results) -> str:
     for one in results.recordings:
         planner, task = one["planner"], one["task"]
         about = {"episodes": len(one["episodes"]), "seed": one["seed"], "version": one.get("software", "?")}
-        head = f"{task['name']}: recording of {planner_name(planner['name'])}, {budget_words(planner.get('budget'))} a plan"
+        budget = budget_words(planner.get("budget"))
+        head = f"{task['name']}: recording of {planner_name(planner['name'])}, {budget} a plan"
         entries.append((head, {**about, **planner.get("settings", {}), **task.get("parameters", {})}))
     for one in results.ablations:
         entries.append(
@@ -299,7 +299,8 @@ def _table(title: str, names: Sequence[str], rows: Sequence[Sequence[str]], note
     caption = f"<caption>{escape(title)}</caption>" if title else ""
     label = escape(title or names[0])
     table = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="table" role="region" aria-label="{label}" tabindex="0">{table}</div><p class="small">{escape(note)}</p>'
+    region = f'<div class="table" role="region" aria-label="{label}" tabindex="0">{table}</div>'
+    return f'{region}<p class="small">{escape(note)}</p>'
 
 
 def _cell(content: Any, kind: str = "") -> str:

@@ -63,8 +63,8 @@ def read_results(paths: Sequence[Path]) -> Results:
 
 
 def _add_folder(results: Results, folder: Path) -> int:
-    """A training is its learning curve, an ablation what it adds up to. Files of other kinds are passed over; the number
-    of those that were not."""
+    """A training is its learning curve, an ablation what it adds up to. Files of other kinds are passed over; gives
+    the number of those that were not."""
     if (folder / SETTINGS).is_file() and (folder / METRICS).is_file():
         results.curves.append(read_curves([folder]))
         return 1
