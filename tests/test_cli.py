@@ -453,7 +453,7 @@ def test_report_of_what_was_evaluated(run, tmp_path, monkeypatch):
         (("video", "foreign.json"), "foreign.json is not a recording, or is damaged."),
         (("video", "damaged.record.gz", "--out", "a.gif"), "is not a recording, or is damaged."),
         (("figures", "tigr"), "There is no task 'tigr'"),
-        (("figures", "tiger"), "Tiger has no look"),
+        (("figures", "tiger", "--workers", "0"), "No trained generator ships for tiger"),
         (("figures", "vdp-tag", "--workers", "0"), "No trained generator ships for vdp-tag"),
         (("figures", "light-dark", "--out", "a.txt"), "A picture's name ends with .png, .svg or .pdf"),
         (("figures", "light-dark", "--out", "missing/a.png"), "There is no folder"),

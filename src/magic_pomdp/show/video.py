@@ -141,16 +141,20 @@ class _Film:
         value = np.array([plan["value"] for plan in plans])
         returns = np.concatenate([[0.0], np.cumsum(episode["rewards"])])
         step = min(int(now), last)
-        steps = np.arange(step + 1)
+        steps = np.append(np.arange(step + 1), now)
+
+        def so_far(values: np.ndarray) -> np.ndarray:
+            return np.append(values[: step + 1], values[step])
+
         everything = [value, returns]
         if all(plan["lower"] is not None and plan["upper"] is not None for plan in plans):
             lower, upper = (np.array([plan[name] for plan in plans]) for name in ("lower", "upper"))
             everything += [lower, upper]
             band = {"color": colours["belief"], "alpha": 0.22, "lw": 0, "step": "post"}
-            axes.fill_between(steps, lower[: step + 1], upper[: step + 1], **band)
+            axes.fill_between(steps, so_far(lower), so_far(upper), **band)
         line = {"lw": 1.6 * scale, "drawstyle": "steps-post"}
-        axes.plot(steps, value[: step + 1], color=colours["belief"], **line)
-        axes.plot(steps, returns[: step + 1], color=colours["goal"], **line)
+        axes.plot(steps, so_far(value), color=colours["belief"], **line)
+        axes.plot(steps, so_far(returns), color=colours["goal"], **line)
         low, high = min(map(np.min, everything)), max(map(np.max, everything))
         pad = 0.1 * (high - low) or 1.0
         axes.axvline(now, color=colours["text"], lw=scale, alpha=0.5)
