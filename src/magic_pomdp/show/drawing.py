@@ -126,7 +126,12 @@ def _between(shape: dict[str, Any], following: dict[str, Any], share: float) -> 
 def _draw(axes, shape: Shape, colours: dict[str, str], zorder: int, scale: float) -> None:
     colour = colours.get(shape.role, shape.role)
     if isinstance(shape, Circle | Polygon):
-        style = {"fill": shape.filled, "color": colour, "lw": 0 if shape.filled else 2 * scale, "zorder": zorder}
+        style: dict[str, Any] = {
+            "fill": shape.filled,
+            "color": colour,
+            "lw": 0 if shape.filled else 2 * scale,
+            "zorder": zorder,
+        }
         if isinstance(shape, Circle):
             axes.add_patch(CirclePatch((shape.x, shape.y), shape.radius, **style))
         else:

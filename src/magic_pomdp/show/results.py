@@ -32,7 +32,8 @@ class Results:
     recordings: list[Recording] = field(default_factory=list)
 
     def __len__(self) -> int:
-        return sum(map(len, (self.evaluations, self.curves, self.ablations, self.benches, self.recordings)))
+        found = len(self.evaluations) + len(self.curves) + len(self.ablations)
+        return found + len(self.benches) + len(self.recordings)
 
     def tasks(self) -> list[str]:
         """The tasks that there are figures of, in the order in which they came."""
