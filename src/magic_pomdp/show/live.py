@@ -7,7 +7,6 @@ version, so that a slow page misses frames instead of lagging behind; what a per
 import ipaddress
 import json
 import logging
-import math
 import signal
 import socket
 import threading
@@ -29,7 +28,7 @@ from magic_pomdp.show.replay import fill_page
 
 PORT = 8765
 """Where the page is, unless that port is taken."""
-SCRIPTS = ("data.js", "drawing.js", "charts.js", "tree.js", "panel.js", "live.js")
+SCRIPTS = ("data.js", "drawing.js", "charts.js", "tree.js", "panel.js", "controls.js", "live.js")
 LONGEST_MESSAGE = 1000
 """Bytes."""
 MOST_TABS = 50
@@ -294,28 +293,19 @@ class LiveServer:
                 news, seen, rows = self.board.news(seen, rows, stopped)
                 if stopped():
                     return
-                tab.send(to_text(_finite(news)))
-
-
-def _finite(news: dict[str, Any]) -> dict[str, Any]:
-    """Bounds may be infinite, which JSON cannot say: then there are none."""
-    plan = news.get("plan")
-    if plan and not all(math.isfinite(plan[name] or 0.0) for name in ("value", "lower", "upper")):
-        plan = {**plan, **{name: None for name in ("lower", "upper")}}
-        return {**news, "plan": plan}
-    return news
+                tab.send(to_text(news))
 
 
 def _listen(host: str, port: int | None) -> socket.socket:
     """A socket at a port; without one at PORT or, if that is taken, at any."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    if port is None:
+        with suppress(OSError):
+            return socket.create_server((host, PORT), family=family)
     try:
-        for choice in (PORT, 0) if port is None else (port,):
-            with suppress(OSError if port is None and choice else ()):
-                return socket.create_server((host, choice), family=family)
-    except OverflowError, socket.gaierror:
-        pass
-    raise ValueError(f"There is no place {host}.")
+        return socket.create_server((host, port or 0), family=family)
+    except OSError as error:
+        raise ValueError(f"The page cannot be at {host}, port {port or 'any'}: {error.strerror}.") from None
 
 
 def _respond(status: int, text: str, kind: str = "text/plain") -> Response:
