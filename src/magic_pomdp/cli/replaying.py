@@ -147,8 +147,8 @@ class PlaySettings:
 
 
 def play(task: TaskName, /, settings: PlaySettings) -> int:
-    """Plan now, on a page in the browser: drag things, change the planner, its budget and its macro-actions while it runs.
-    Ctrl-C ends it."""
+    """Plan now, on a page in the browser: drag things, change planner, budget and macro length while it runs. Ctrl-C
+    ends it."""
     need("websockets", "Playing", "show")
     from magic_pomdp.running.workers import start_server
 

@@ -93,6 +93,12 @@ class Belief:
         old context; the new one counts from now on."""
         self.context = check_vector(context, self.task.context_size, "context").copy()
 
+    def warm_up(self) -> None:
+        """Compile all that an update may need, or load it from disk; the particles are then spread as by an update."""
+        self._spare[:], self._weights[:] = self.particles, 1.0
+        key = stream_key(self._seed)
+        _resample(self.task, self._spare, self._weights, self.particles, *self._spreading, key, self._random)
+
     def error(self, state: np.ndarray, sample: int = 100) -> float:
         """Mean distance of evenly picked particles to a state."""
         picked = self.particles[:: max(1, len(self.particles) // sample)]

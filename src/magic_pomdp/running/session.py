@@ -31,8 +31,8 @@ PACE = 4.0
 class Session:
     """Episodes one after the other, which obey commands between two plans or steps, and report all that they do.
 
-    It reports `settings`, `episode` (a new one), `scene`, `frame` (a moment), `row` (a step's number, and what the charts
-    show of it), `plan`, `choice` (the planner, as it is chosen) and `trouble` (a sentence, or None).
+    It reports `settings`, `episode` (a new one), `scene`, `frame` (a moment), `row` (a step's number, and what
+    charts show of it), `plan`, `choice` (the planner, as it is chosen) and `trouble` (a sentence, or None).
     """
 
     def __init__(self, task: Task, choice: PlannerChoice, seed: int, report: Report) -> None:
@@ -166,8 +166,8 @@ class Session:
     def _move(self, handle: int, x: float, y: float) -> None:
         """Put a thing elsewhere; what was planned is planned anew.
 
-        The context is known, so the belief goes on in the new one. What a hand does to the state is no step of the task:
-        the belief begins anew with its particles, in which the thing is where it was put or, if the robot does not see
+        The context is known, so the belief goes on in the new one. What a hand does to the state is no step of the
+        task: the belief begins anew with its particles, in which the thing is where it was put or, if the robot does not see
         that, anywhere in the view.
         """
         if self.scene is None or not 0 <= handle < len(self.scene.handles):

@@ -1,7 +1,7 @@
 """A page on which the planner runs now: a small server, and a process of its own for the planner.
 
 The page is one file, and nothing else can be fetched. What it shows comes through a WebSocket, always in the newest
-version, so that a slow page misses frames instead of lagging behind; what a person wants goes back as small JSON messages.
+version, so that a slow page misses frames instead of lagging behind; what a person wants goes back as small messages.
 """
 
 import ipaddress

@@ -403,7 +403,6 @@
       const { panel } = this;
       if (about) this.showAbout(about);
       if (settings) this.showSettings(settings);
-      else if (!this.settings) this.say("Preparing the planner: the first time, it is compiled, which takes up to half a minute …");
       if (episode) {
         this.episode = episode;
         panel.beginEpisode();
@@ -412,7 +411,8 @@
       if (rows) panel.showRows(rows);
       if (frame) panel.showFrame(frame);
       if (plan && panel.now) panel.showPlan(plan);
-      if (this.settings && this.episode) this.say(`Live: episode ${this.episode.number} of seed ${this.episode.seed}`);
+      if (this.episode) this.say(`Live: episode ${this.episode.number} of seed ${this.episode.seed}`);
+      else this.say("Preparing the planner; the first time it is compiled, which takes a minute or two …");
       if (trouble !== undefined) this.showTrouble(trouble);
     }
 
