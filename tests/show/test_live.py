@@ -30,8 +30,8 @@ GOOD = [
     {"kind": "move", "handle": 1, "x": -5.0, "y": 4},
 ]
 STRANGE = [
-    None, True, False, -1, 2, 10**400, -(10**400), 1e308, 0.5, "", "1", "play", [], [1], {}, {"x": 1}, "../../etc/passwd",
-    1e-300, 61, "é\u0000",
+    None, True, False, -1, 2, 10**400, -(10**400), 1e308, 0.5, "", "1", [], [1], {}, {"x": 1}, 1e-300, 61,
+    "../../etc/passwd", "é\u0000",
 ]  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def malformed(random):
         del message[random.choice(list(message))]
         return json.dumps({**message, "kind": random.choice(STRANGE)})
     if how == 4:
-        return json.dumps({**message, random.choice(string.ascii_letters): 1})
+        return json.dumps({**message, random.choice("abc"): 1})
     if how == 5:
         bad = random.choice(("NaN", "Infinity", "-Infinity", "1e999", "null", '"1"', "[0]", "true"))
         return f'{{"kind":"move","handle":0,"x":{bad},"y":0}}'
@@ -159,10 +159,9 @@ def test_malformed_messages_change_nothing(server):
         with Tab(server) as other:
             other.until(planned)
             assert {name: other.told[name] for name in before} == before
+        tab.connection.send("x" * 5000)
         with pytest.raises(ConnectionClosed):
-            tab.connection.send("x" * 5000)
-            while True:
-                tab.connection.recv(timeout=60)
+            tab.until(lambda _: False)
     with Tab(server) as tab:
         tab.until(planned)
 

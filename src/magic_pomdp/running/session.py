@@ -167,8 +167,8 @@ class Session:
         """Put a thing elsewhere; what was planned is planned anew.
 
         The context is known, so the belief goes on in the new one. What a hand does to the state is no step of the
-        task: the belief begins anew with its particles, in which the thing is where it was put or, if the robot does not see
-        that, anywhere in the view.
+        task: the belief begins anew with its particles, in which the thing is where it was put or, if the
+        robot does not see that, anywhere in the view.
         """
         if self.scene is None or not 0 <= handle < len(self.scene.handles):
             raise ValueError("There is nothing of this number to be moved.")
