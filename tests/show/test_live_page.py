@@ -8,7 +8,6 @@ from magic_pomdp import Budget, PlannerChoice, make_task
 
 pytest.importorskip("websockets")
 from magic_pomdp.show.live import LiveServer
-from tests.show.test_replay_page import LOWEST_CONTRAST
 
 SPACE, RIGHT, LEFT = "\ue00d", "\ue014", "\ue012"
 GOAL, LIGHT, ROBOT = range(3)
@@ -170,5 +169,5 @@ def test_it_fits_and_can_be_read(page, tmp_path, width, theme):
     assert wide == []
     assert browser.run("return document.documentElement.scrollWidth") <= width
     assert browser.run("return document.documentElement.dataset.theme") == theme
-    assert browser.run(LOWEST_CONTRAST) >= 4.5
+    assert browser.lowest_contrast() >= 4.5
     assert browser.driver.save_screenshot(str(tmp_path / f"live-{width}-{theme}.png"))

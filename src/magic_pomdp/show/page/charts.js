@@ -89,6 +89,7 @@ const Charts = (() => {
         }
       }
       if (low > high) [low, high] = [0, 1];
+      if (this.fromZero) low = Math.min(0, low);
       const pad = 0.06 * (high - low) || 0.5;
       return [low - pad, high + pad];
     }

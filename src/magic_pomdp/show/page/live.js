@@ -42,6 +42,7 @@
         belief: chart("Belief", ["spread", "--line-spread"], ["error", "--line-error"]),
         sum: chart("Return so far", ["return", "--line-return"]),
       };
+      this.charts.time.fromZero = true;
       this.insight.append(...Object.values(this.charts).map(({ element }) => element), this.makeTree(true));
       this.element.append(this.head, this.makeNumbers(...names), this.sight, this.insight);
       this.meter = make("i", "meter");
@@ -118,7 +119,7 @@
       this.ways = macrosOf(plan);
       const { numbers } = this;
       const share = plan.seconds / this.budget;
-      numbers["planned in"].textContent = `${milliseconds(1000 * plan.seconds)} of ${milliseconds(1000 * this.budget)}`;
+      numbers["planned in"].textContent = `${milliseconds(1000 * plan.seconds).slice(0, -3)} of ${milliseconds(1000 * this.budget)}`;
       this.meter.style.setProperty("--share", Math.min(1, share));
       this.meter.classList.toggle("over", share > 1.1);
       numbers.simulated.textContent = `${(plan.steps / Math.max(plan.seconds, 1e-9) / 1e6).toFixed(1)} M/s`;
@@ -481,7 +482,7 @@
       this.paceSelect.id = "pace";
       this.paceSelect.setAttribute("aria-label", "Speed");
       PACES.forEach((pace) => this.paceSelect.add(new Option(`${pace} steps/s`, pace)));
-      this.paceSelect.add(new Option("as fast as it plans", FULL_PACE));
+      this.paceSelect.add(new Option("full speed", FULL_PACE));
       this.paceSelect.addEventListener("change", () => this.send({ kind: "pace", pace: Number(this.paceSelect.value) }));
       const { element, checks } = Controls.shows((name, checked) => {
         this.panel.shown = { ...this.panel.shown, [name]: checked };
