@@ -78,6 +78,8 @@
       if (!this.sight.firstChild) {
         this.sight.append(...this.makeStage(scene, Boolean(scene && scene.robot)));
         if (scene) this.makeHandles(scene.handles);
+        const [left, bottom, right, top] = scene ? scene.view : [0, 0, 2, 1];
+        if (right - left > 1.5 * (top - bottom)) this.sight.append(this.charts.belief.element, this.charts.sum.element);
         this.setTheme(this.theme);
         this.stage?.resize();
       } else if (scene) {
