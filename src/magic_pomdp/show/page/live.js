@@ -71,7 +71,7 @@
     }
 
     beginEpisode() {
-      Object.assign(this, { rows: [], now: null, before: null, plan: null });
+      Object.assign(this, { rows: [], before: null, plan: null });
     }
 
     showScene(scene) {
@@ -456,7 +456,7 @@
       BUDGETS.forEach((seconds) => this.budget.add(new Option(`${seconds} s`, seconds)));
       const label = make("label", "", "macro length");
       this.length = make("input");
-      Object.assign(this.length, { type: "number", id: "length", min: 1, max: 60, step: 1, inputMode: "numeric" });
+      Object.assign(this.length, { type: "number", id: "length", min: 1, max: 60, step: 1, required: true, inputMode: "numeric" });
       label.append(this.length);
       box.append(label);
       this.planner.addEventListener("change", () => this.changePlanner(null));
