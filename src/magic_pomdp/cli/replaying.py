@@ -19,6 +19,7 @@ from magic_pomdp.cli.shared import (
     episode_progress,
     make_budget,
     need,
+    open_page,
     show,
     task_parameters,
 )
@@ -114,10 +115,7 @@ def replay(
     write_replay(path, recordings)
     show(f"Saved as {path}")
     if settings.open:
-        import webbrowser
-
-        if not webbrowser.open(path.as_uri()):
-            show("No browser was found here: open that file in one.")
+        open_page(path)
     return FINE
 
 

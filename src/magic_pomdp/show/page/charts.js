@@ -161,5 +161,5 @@ const Charts = (() => {
     }
   }
 
-  return { LineChart, short };
+  return { LineChart, short, svg, ticks };
 })();

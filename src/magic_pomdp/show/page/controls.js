@@ -72,15 +72,13 @@ const Controls = (() => {
     const button = make("button");
     button.id = "theme";
     button.title = "Light or dark (T)";
-    let theme;
     const set = (to) => {
-      theme = to;
       document.documentElement.dataset.theme = to;
       button.textContent = to === "dark" ? "Light" : "Dark";
       button.setAttribute("aria-label", `Use ${to === "dark" ? "light" : "dark"} colours`);
       onTheme(to);
     };
-    const toggle = () => set(theme === "dark" ? "light" : "dark");
+    const toggle = () => set(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
     button.addEventListener("click", toggle);
     wish.addEventListener("change", (event) => set(event.matches ? "dark" : "light"));
     const dialog = document.getElementById("keys");
@@ -104,9 +102,9 @@ const Controls = (() => {
     return toggle;
   }
 
-  /** Call the action of a pressed key, unless the element that has the focus needs that key itself. */
-  function listen(actions) {
-    document.addEventListener("keydown", (event) => {
+  /** Call the action of a key pressed within an element, unless what has the focus needs that key itself. */
+  function listen(element, actions) {
+    element.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || document.getElementById("keys").open) return;
       const { target } = event;
       const typing = target.tagName === "SELECT" || target.type === "number";

@@ -364,7 +364,7 @@
       this.makeControls();
       const box = document.getElementById("choices");
       const switchTheme = Controls.themeAndKeys(box, KEYS, (theme) => this.panel.setTheme(theme));
-      Controls.listen({
+      Controls.listen(document, {
         " ": () => this.toggle(),
         ArrowRight: () => this.send({ kind: "step" }),
         n: () => this.send({ kind: "new" }),

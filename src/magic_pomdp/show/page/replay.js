@@ -21,7 +21,8 @@
       this.tooltip = new Players.Tooltip(document.getElementById("tooltip"));
       this.clock = new Players.Clock((time) => this.update(time));
       this.left = 0;
-      this.right = recordings.length > 1 ? 1 : null;
+      const beside = recordings.findIndex(({ task }, number) => number > 0 && task.name === recordings[0].task.name);
+      this.right = beside > 0 ? beside : null;
       this.place = 0;
       this.makeChoices();
       this.makeControls();
@@ -195,7 +196,9 @@
     }
 
     listen() {
-      Controls.listen({
+      // on a page with more than a replay, the keys are the replay's only while something of it has the focus
+      const replaying = document.getElementById("replaying") || document;
+      Controls.listen(replaying, {
         ArrowLeft: () => this.clock.step(-1),
         ArrowRight: () => this.clock.step(1),
         Home: () => this.seek(0),
