@@ -117,7 +117,7 @@ def run_episode(
             if watch is not None:
                 watch(Moment(context, state, belief, plan, *step))
             observation = np.zeros(task.observation_size)
-            reward, outcome = _step(task, context, state, action, world, len(rewards), random, observation)
+            reward, outcome = step_world(task, context, state, action, world, len(rewards), random, observation)
             if not math.isfinite(reward):
                 raise ValueError(f"{type(task).__name__}.step gave the reward {reward} after {len(rewards)} steps.")
             rewards.append(reward)
@@ -161,7 +161,8 @@ def _draw(task, random, context, state):
 
 
 @kernel
-def _step(task, context, state, action, key, time, random, observation):
+def step_world(task, context, state, action, key, time, random, observation):
+    """One primitive step of the true state, with the world's noise at a time: its reward and outcome."""
     context, state, action = borrow(context), borrow(state), borrow(action)
     random, observation = borrow(random), borrow(observation)
     seek(random, key, time)

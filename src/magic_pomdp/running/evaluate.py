@@ -260,6 +260,7 @@ def warm_up(task: Task, planner: Planner) -> None:
         plan = planner.plan(belief, context, budget=Budget(steps=1))
         belief.update(plan.macro_action[0], np.zeros(task.observation_size))
         belief.error(state)
+        belief.warm_up()
 
 
 def describe(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> Evaluation:

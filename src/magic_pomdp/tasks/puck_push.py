@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from magic_pomdp.core.randomness import normal, uniform
-from magic_pomdp.core.scene import Circle, Scene, Shape, Track, rectangle
+from magic_pomdp.core.scene import Circle, Handle, Scene, Shape, Track, rectangle
 from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, PomcpowNumbers, Task
 from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
@@ -262,6 +262,11 @@ class PuckPush(Task):
             robot=(BOT_X, BOT_Y),
             particles=(Track(PUCK_X, PUCK_Y),),
             trails=(Track(PUCK_X, PUCK_Y, "object"), Track(BOT_X, BOT_Y, "path")),
+            handles=(
+                Handle("goal", GOAL_X, GOAL_Y, radius=self.goal_radius),
+                Handle("puck", PUCK_X, PUCK_Y, "hidden", self.puck_radius),
+                Handle("robot", BOT_X, BOT_Y, "hidden", self.bot_radius),
+            ),
         )
 
     def sprites(self, context: np.ndarray, state: np.ndarray, particles: np.ndarray) -> tuple[Shape, ...]:
