@@ -188,13 +188,10 @@ def _weigh(task, context, particles, moved, weights, running, action, observatio
         for j in range(len(state)):
             state[j] = particles[i, j]
         seek(random, key, i)
-        _, outcome = task.step(context, state, action, random, imagined)
+        weight, _, outcome = task.condition(context, state, action, random, observation, imagined)
         running[i] = outcome == RUNNING
-        weight = -math.inf
-        if running[i]:
-            weight = task.log_likelihood(context, state, action, observation)
-            if not weight < math.inf:  # NaN or +∞ say nothing about this particle
-                weight = -math.inf
+        if not (running[i] and weight < math.inf):  # NaN or +∞ say nothing about this particle
+            weight = -math.inf
         weights[i] = weight
         largest, smallest = max(largest, weight), min(smallest, weight)
     if largest == -math.inf or largest == smallest:

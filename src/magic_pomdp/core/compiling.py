@@ -104,6 +104,7 @@ COMPILED = (
     "draw_state",
     "step",
     "log_likelihood",
+    "condition",
     "observation_key",
     "upper_bound",
     "draw_action",

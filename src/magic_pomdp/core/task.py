@@ -67,6 +67,7 @@ class Task:
     observation_key(self, observation) -> int                               equal keys share a branch; cells of noise
     draw_action(self, actions, random, action)                              fill a random action; a row of `actions`
     rollout_action(self, context, state, actions, random, action)           fill a guess at a good one; a random one
+    condition(self, context, state, action, random, observation, imagined)  move `state` as the observation tells
     particle_features, context_features, state_distance                     see below
     ======================================================================  =========================================
 
@@ -103,6 +104,9 @@ class Task:
     """Length of the macro-actions when nobody says otherwise."""
     pomcpow: ClassVar[PomcpowNumbers] = PomcpowNumbers()
     """What suits POMCPOW to the task."""
+    concurrent: ClassVar[bool] = False
+    """Whether the world does not wait: while a macro-action is carried out, the next one is planned for what is
+    expected at its end."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -143,6 +147,15 @@ class Task:
     def rollout_action(self, context, state, actions, random, action):
         """Fill the action that POMCPOW's rollouts take in a state, which they may look at. Default: a random one."""
         self.draw_action(actions, random, action)
+
+    def condition(self, context, state, action, random, observation, imagined):
+        """Move `state`, in place, by an action after which `observation` was made: ln p(observation | state before,
+        action), reward and outcome. Default: a step, whatever it happens to observe (in `imagined`), weighed by
+        `log_likelihood`. A task whose observations fix most of the next state writes its own, which takes over what
+        was seen; it needs no `log_likelihood`."""
+        reward, outcome = self.step(context, state, action, random, imagined)
+        value = self.log_likelihood(context, state, action, observation) if outcome == RUNNING else -math.inf
+        return value, reward, outcome
 
     def observation_key(self, observation):
         """A whole number; observations with equal keys share a branch of the search. Default: the cell of a grid that
@@ -195,6 +208,14 @@ class Task:
         from magic_pomdp.macros.spaces import HeldActionSpace
 
         return HeldActionSpace.of_actions(self.actions(), length)
+
+    def plan_seconds(self, length: int) -> float:
+        """Time to plan a macro-action of a length, when nobody says otherwise."""
+        return 0.1
+
+    def statistics(self, context: np.ndarray, states: np.ndarray) -> dict[str, float]:
+        """What else there is to tell of an episode, by name; of all its true states, shape (steps + 1, state_size)."""
+        return {}
 
     def draw(self, axes, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
         """Draw a frame on matplotlib's `axes`: the true states so far (the last is now) and the belief's particles."""

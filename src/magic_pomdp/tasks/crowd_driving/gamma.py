@@ -16,7 +16,7 @@ from numba import njit
 compiled = njit(error_model="numpy")
 inlined = njit(error_model="numpy", forceinline=True)
 
-CAR = 9
+CAR = 8
 """Numbers of a car."""
 X, Y, COS, SIN, SPEED = range(5)
 """Of these, what this model looks at."""

@@ -1,0 +1,159 @@
+"""How a car moves, and when two of them touch."""
+
+import math
+
+from magic_pomdp.core.randomness import normal
+from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, FRONT, REAR, SIDE, SIN, SPEED, X, Y, compiled, inlined
+
+STEER = SPEED + 1
+"""Where a car keeps its steering angle."""
+DURATION = 0.2
+"""Seconds of one step."""
+WHEEL_BASE = 2.5106
+STRAIGHT = 1e-4
+"""A smaller steering angle is none."""
+MOST_STEER = math.radians(15.0)
+STEER_GAIN = 1.5
+"""Steering of a car that follows a velocity, for every radian that its heading is off."""
+SPEED_NOISE, POSITION_NOISE, HEADING_NOISE = 0.1, 0.1, 0.02
+"""Standard deviations, for every step, even of a standing car."""
+LOG_DENSITY = -2.0 * math.log(2.0 * math.pi) - math.log(SPEED_NOISE * POSITION_NOISE**2 * HEADING_NOISE)
+"""Of a car just where it was expected."""
+
+MIDDLE = 0.5 * (FRONT - REAR)
+"""How far the body's middle lies before the reference point."""
+HALF = 0.5 * (FRONT + REAR)
+"""Half its length."""
+APART = 4.0 * (HALF * HALF + SIDE * SIDE)
+"""Bodies whose middles are at least the root of this apart do not touch."""
+
+
+@inlined
+def small_sine(x):
+    """sin x for |x| < 0.5, to 10⁻⁹."""
+    square = x * x
+    return x * (1.0 - square / 6.0 * (1.0 - square / 20.0 * (1.0 - square / 42.0 * (1.0 - square / 72.0))))
+
+
+@inlined
+def small_cosine(x):
+    """cos x for |x| < 0.5, to 10⁻⁹."""
+    square = x * x
+    return 1.0 - square / 2.0 * (1.0 - square / 12.0 * (1.0 - square / 30.0 * (1.0 - square / 56.0)))
+
+
+@inlined
+def turned(x, y, angle):
+    """A vector turned by an angle, which is nearly always small."""
+    if abs(angle) < 0.5:
+        cos, sin = small_cosine(angle), small_sine(angle)
+    else:
+        cos, sin = math.cos(angle), math.sin(angle)
+    return cos * x - sin * y, sin * x + cos * y
+
+
+@inlined
+def steer_towards(cos, sin, velocity_x, velocity_y):
+    """The steering angle of a car that follows a velocity."""
+    ahead, aside = cos * velocity_x + sin * velocity_y, cos * velocity_y - sin * velocity_x
+    if ahead <= 0.0 or abs(aside) > 0.25 * ahead:  # by more than 14 degrees: as far as it goes
+        if ahead < 0.0 or aside != 0.0:
+            return MOST_STEER if aside >= 0.0 else -MOST_STEER
+        return 0.0
+    tangent = aside / ahead
+    square = tangent * tangent
+    angle = tangent * (1.0 - square * (1.0 / 3.0 - square * (0.2 - square * (1.0 / 7.0 - square / 9.0))))
+    return min(MOST_STEER, max(-MOST_STEER, STEER_GAIN * angle))
+
+
+@inlined
+def expected_move(cars, car, target_speed, acceleration, steer, reference):
+    """Where a car that begins at cars[car] comes to without noise: x, y, cosine and sine of its heading, speed.
+
+    With `reference`, it turns on the published program's radius, for which it takes the arc tangent of the steering.
+    """
+    x, y, cos, sin, speed = cars[car + X], cars[car + Y], cars[car + COS], cars[car + SIN], cars[car + SPEED]
+    change = acceleration if speed <= target_speed else -acceleration
+    time = min(DURATION, (target_speed - speed) / change)
+    distance = speed * time + 0.5 * change * time * time + target_speed * (DURATION - time)
+    speed += change * time
+    if abs(steer) < STRAIGHT:
+        return x + distance * cos, y + distance * sin, cos, sin, speed
+    curvature = (math.atan(steer) if reference else math.tan(steer)) / WHEEL_BASE
+    angle = distance * curvature
+    new_cos, new_sin = turned(cos, sin, angle)
+    # the chord from the circle's middle: (h' - h) turned by a right angle
+    return x + (new_sin - sin) / curvature, y - (new_cos - cos) / curvature, new_cos, new_sin, speed
+
+
+@inlined
+def move(cars, car, target_speed, acceleration, steer, reference, random):
+    """Move a car, with noise."""
+    x, y, cos, sin, speed = expected_move(cars, car, target_speed, acceleration, steer, reference)
+    cars[car + X] = x + POSITION_NOISE * normal(random)
+    cars[car + Y] = y + POSITION_NOISE * normal(random)
+    cos, sin = turned(cos, sin, HEADING_NOISE * normal(random))
+    rounding = 1.5 - 0.5 * (cos * cos + sin * sin)  # keeps the heading at length 1
+    cars[car + COS], cars[car + SIN] = rounding * cos, rounding * sin
+    cars[car + SPEED] = speed + SPEED_NOISE * normal(random)
+    cars[car + STEER] = steer
+
+
+@inlined
+def log_density(cars, car, target_speed, acceleration, steer, reference, seen, place):
+    """ln p of a car being where seen[place:] has it, after a step from cars[car]."""
+    x, y, cos, sin, speed = expected_move(cars, car, target_speed, acceleration, steer, reference)
+    off_x, off_y = (seen[place + X] - x) / POSITION_NOISE, (seen[place + Y] - y) / POSITION_NOISE
+    off_speed = (seen[place + SPEED] - speed) / SPEED_NOISE
+    ahead = cos * seen[place + COS] + sin * seen[place + SIN]
+    aside = cos * seen[place + SIN] - sin * seen[place + COS]
+    off_heading = math.atan2(aside, ahead) / HEADING_NOISE
+    return LOG_DENSITY - 0.5 * (off_x * off_x + off_y * off_y + off_speed * off_speed + off_heading * off_heading)
+
+
+# ------------------------------------------------------------------------------------------------------------- bodies
+
+
+@compiled
+def bodies_touch(cars, i, j, reference):
+    """Whether the bodies of the cars at i and j overlap; with `reference`, whether a corner of one is in the other."""
+    ax, ay, bx, by = cars[i + COS], cars[i + SIN], cars[j + COS], cars[j + SIN]
+    x, y = cars[j + X] - cars[i + X] + MIDDLE * (bx - ax), cars[j + Y] - cars[i + Y] + MIDDLE * (by - ay)
+    if x * x + y * y >= APART:
+        return False
+    along, across = abs(ax * bx + ay * by), abs(ax * by - ay * bx)
+    deep, flat = HALF + HALF * along + SIDE * across, SIDE + SIDE * along + HALF * across
+    separated = (
+        abs(ax * x + ay * y) > deep
+        or abs(bx * x + by * y) > deep
+        or abs(ax * y - ay * x) > flat
+        or abs(bx * y - by * x) > flat
+    )
+    if separated or not reference:
+        return not separated
+    return corner_in_body(ax, ay, bx, by, x, y) or corner_in_body(bx, by, ax, ay, -x, -y)
+
+
+@compiled
+def corner_in_body(ax, ay, bx, by, x, y):
+    """Whether a corner of the body of heading b, whose middle is at (x, y), is in the body of heading a at 0."""
+    for k in range(4):
+        long, wide = (HALF if k < 2 else -HALF), (SIDE if k % 2 == 0 else -SIDE)
+        corner_x, corner_y = x + long * bx - wide * by, y + long * by + wide * bx
+        if abs(ax * corner_x + ay * corner_y) <= HALF and abs(ax * corner_y - ay * corner_x) <= SIDE:
+            return True
+    return False
+
+
+@inlined
+def corner(cars, car, k):
+    """The k-th corner of a body, 0 to 3."""
+    long, wide = (FRONT if k < 2 else -REAR), (SIDE if k % 2 == 0 else -SIDE)
+    cos, sin = cars[car + COS], cars[car + SIN]
+    return cars[car + X] + long * cos - wide * sin, cars[car + Y] + long * sin + wide * cos
+
+
+@inlined
+def ahead_and_aside(car, x, y, unit):
+    """A vector in the frame of the first of some cars, in a unit of length."""
+    return (car[COS] * x + car[SIN] * y) / unit, (car[COS] * y - car[SIN] * x) / unit
