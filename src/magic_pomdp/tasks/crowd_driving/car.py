@@ -28,28 +28,52 @@ APART = 4.0 * (HALF * HALF + SIDE * SIDE)
 """Bodies whose middles are at least the root of this apart do not touch."""
 
 
-@inlined
-def small_sine(x):
-    """sin x for |x| < 0.5, to 10⁻⁹."""
-    square = x * x
-    return x * (1.0 - square / 6.0 * (1.0 - square / 20.0 * (1.0 - square / 42.0 * (1.0 - square / 72.0))))
+SMALL = 0.5
+"""Angles up to this are small: their functions are sums of a few powers, to 10⁻⁹. Almost all angles of a step are."""
 
 
 @inlined
-def small_cosine(x):
-    """cos x for |x| < 0.5, to 10⁻⁹."""
-    square = x * x
-    return 1.0 - square / 2.0 * (1.0 - square / 12.0 * (1.0 - square / 30.0 * (1.0 - square / 56.0)))
+def sine_over(angle):
+    """sin x / x of a small angle."""
+    square = angle * angle
+    return 1.0 + square * (-1 / 6 + square * (1 / 120 + square * (-1 / 5040 + square * (1 / 362880))))
+
+
+@inlined
+def versine_over(angle):
+    """(1 − cos x) / x of a small angle."""
+    square = angle * angle
+    return angle * (1 / 2 + square * (-1 / 24 + square * (1 / 720 + square * (-1 / 40320 + square * (1 / 3628800)))))
 
 
 @inlined
 def turned(x, y, angle):
-    """A vector turned by an angle, which is nearly always small."""
-    if abs(angle) < 0.5:
-        cos, sin = small_cosine(angle), small_sine(angle)
+    """A vector turned by an angle."""
+    if abs(angle) <= SMALL:
+        cos, sin = 1.0 - angle * versine_over(angle), angle * sine_over(angle)
     else:
         cos, sin = math.cos(angle), math.sin(angle)
     return cos * x - sin * y, sin * x + cos * y
+
+
+@inlined
+def tangent_of(angle):
+    """tan x."""
+    if abs(angle) > MOST_STEER:
+        return math.tan(angle)
+    square = angle * angle
+    series = 17 / 315 + square * (62 / 2835 + square * (1382 / 155925 + square * (21844 / 6081075)))
+    return angle * (1.0 + square * (1 / 3 + square * (2 / 15 + square * series)))
+
+
+@inlined
+def arc_tangent(tangent):
+    """The angle of a tangent."""
+    if abs(tangent) > MOST_STEER:
+        return math.atan(tangent)
+    square = tangent * tangent
+    series = -1 / 7 + square * (1 / 9 + square * (-1 / 11 + square * (1 / 13 - square * (1 / 15))))
+    return tangent * (1.0 + square * (-1 / 3 + square * (1 / 5 + square * series)))
 
 
 @inlined
@@ -60,9 +84,7 @@ def steer_towards(cos, sin, velocity_x, velocity_y):
         if ahead < 0.0 or aside != 0.0:
             return MOST_STEER if aside >= 0.0 else -MOST_STEER
         return 0.0
-    tangent = aside / ahead
-    square = tangent * tangent
-    angle = tangent * (1.0 - square * (1.0 / 3.0 - square * (0.2 - square * (1.0 / 7.0 - square / 9.0))))
+    angle = arc_tangent(aside / ahead)
     return min(MOST_STEER, max(-MOST_STEER, STEER_GAIN * angle))
 
 
@@ -79,11 +101,14 @@ def expected_move(cars, car, target_speed, acceleration, steer, reference):
     speed += change * time
     if abs(steer) < STRAIGHT:
         return x + distance * cos, y + distance * sin, cos, sin, speed
-    curvature = (math.atan(steer) if reference else math.tan(steer)) / WHEEL_BASE
+    curvature = (arc_tangent(steer) if reference else tangent_of(steer)) * (1.0 / WHEEL_BASE)
     angle = distance * curvature
+    if abs(angle) <= SMALL:
+        ahead, aside = distance * sine_over(angle), distance * versine_over(angle)
+    else:
+        ahead, aside = math.sin(angle) / curvature, (1.0 - math.cos(angle)) / curvature
     new_cos, new_sin = turned(cos, sin, angle)
-    # the chord from the circle's middle: (h' - h) turned by a right angle
-    return x + (new_sin - sin) / curvature, y - (new_cos - cos) / curvature, new_cos, new_sin, speed
+    return x + ahead * cos - aside * sin, y + ahead * sin + aside * cos, new_cos, new_sin, speed
 
 
 @inlined
@@ -103,11 +128,12 @@ def move(cars, car, target_speed, acceleration, steer, reference, random):
 def log_density(cars, car, target_speed, acceleration, steer, reference, seen, place):
     """ln p of a car being where seen[place:] has it, after a step from cars[car]."""
     x, y, cos, sin, speed = expected_move(cars, car, target_speed, acceleration, steer, reference)
-    off_x, off_y = (seen[place + X] - x) / POSITION_NOISE, (seen[place + Y] - y) / POSITION_NOISE
-    off_speed = (seen[place + SPEED] - speed) / SPEED_NOISE
+    off_x, off_y = (seen[place + X] - x) * (1.0 / POSITION_NOISE), (seen[place + Y] - y) * (1.0 / POSITION_NOISE)
+    off_speed = (seen[place + SPEED] - speed) * (1.0 / SPEED_NOISE)
     ahead = cos * seen[place + COS] + sin * seen[place + SIN]
     aside = cos * seen[place + SIN] - sin * seen[place + COS]
-    off_heading = math.atan2(aside, ahead) / HEADING_NOISE
+    angle = arc_tangent(aside / ahead) if ahead > 0.0 else math.atan2(aside, ahead)
+    off_heading = angle * (1.0 / HEADING_NOISE)
     return LOG_DENSITY - 0.5 * (off_x * off_x + off_y * off_y + off_speed * off_speed + off_heading * off_heading)
 
 

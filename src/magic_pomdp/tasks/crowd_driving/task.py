@@ -13,6 +13,7 @@ import math
 
 import numpy as np
 
+from magic_pomdp.core.compiling import not_inlined
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import integer, uniform
 from magic_pomdp.core.task import FAILURE, KEYS, RUNNING, SUCCESS, PomcpowNumbers
@@ -120,6 +121,7 @@ class CrowdDriving(Traffic):
 
     # ------------------------------------------------------------------------------------------------------ the start
 
+    @not_inlined
     def draw_context(self, random, context):
         """Where everybody starts, and the robot's path."""
         roads = self.roads()
@@ -165,6 +167,7 @@ class CrowdDriving(Traffic):
 
     # ------------------------------------------------------------------------------------------------------- the step
 
+    @not_inlined
     def step(self, context, state, action, random, observation):
         outcome = int(state[len(state) - 1])
         if outcome != RUNNING:
@@ -179,6 +182,7 @@ class CrowdDriving(Traffic):
                 observation[SEEN * i + k] = state[CAR * i + k]
         return self.judge(roads, context, state, slow)
 
+    @not_inlined
     def condition(self, context, state, action, random, observation, imagined):
         """All that is seen becomes as it was seen; the intentions go on from what they were."""
         outcome = int(state[len(state) - 1])
@@ -201,6 +205,7 @@ class CrowdDriving(Traffic):
                     return -math.inf
         return 0.0
 
+    @not_inlined
     def judge(self, roads, context, state, slow):
         """Count the progress, and see how the episode stands: reward and outcome."""
         before = int(state[PROGRESS])
@@ -308,6 +313,7 @@ class CrowdDriving(Traffic):
 
     # ----------------------------------------------------------------------------------------------------- the networks
 
+    @not_inlined
     def particle_features(self, context, state, features):
         """Everything in the robot's frame: itself, the path ahead of it, and the other cars with their intentions."""
         roads, first, point = self.roads(), self.path_from(), int(state[PROGRESS])

@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from magic_pomdp.core.randomness import integer, uniform
+from magic_pomdp.core.compiling import not_inlined
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
 from magic_pomdp.tasks.crowd_driving import gamma
@@ -118,6 +119,7 @@ class Traffic(Task):
 
     # ------------------------------------------------------------------------------------------------------ the start
 
+    @not_inlined
     def place_car(self, roads, cars, i, random):
         """Fill the i-th of some cars: standing somewhere on a lane, clear of those before it, headed for the middle."""
         clearance, draws, clear = CLEARANCE, 0, False
@@ -137,6 +139,7 @@ class Traffic(Task):
         cars[car + SPEED] = cars[car + STEER] = 0.0
         cars[car + TRACK], cars[car + ARC] = lane, arc
 
+    @not_inlined
     def draw_route(self, roads, lane, arc, random):
         """A route that fits a car at an arc length of a lane. Where it has not parted from other lanes, they fit, too."""
         x, y = place_on(roads, lane, arc)
@@ -158,6 +161,7 @@ class Traffic(Task):
 
     # ------------------------------------------------------------------------------------------------------- the step
 
+    @not_inlined
     def give_orders(self, roads, state):
         """Let GAMMA choose every other car's target speed and steering. The number of half-planes."""
         count, total = self.cars + 1, 0
