@@ -151,10 +151,12 @@ class Task:
     def condition(self, context, state, action, random, observation, imagined):
         """Move `state`, in place, by an action after which `observation` was made: ln p(observation | state before,
         action), reward and outcome. Default: a step, whatever it happens to observe (in `imagined`), weighed by
-        `log_likelihood`. A task whose observations fix most of the next state writes its own, which takes over what
-        was seen; it needs no `log_likelihood`."""
-        reward, outcome = self.step(context, state, action, random, imagined)
-        value = self.log_likelihood(context, state, action, observation) if outcome == RUNNING else -math.inf
+        `log_likelihood`. A task whose observations fix much of the next state writes its own, which takes over what was
+        seen: hardly any step would happen to observe just that."""
+        reward, outcome = self.step(context, state, action, random, imagined)  # type: ignore[attr-defined]
+        value = -math.inf
+        if outcome == RUNNING:
+            value = self.log_likelihood(context, state, action, observation)  # type: ignore[attr-defined]
         return value, reward, outcome
 
     def observation_key(self, observation):
@@ -212,6 +214,10 @@ class Task:
     def plan_seconds(self, length: int) -> float:
         """Time to plan a macro-action of a length, when nobody says otherwise."""
         return 0.1
+
+    def idle(self) -> np.ndarray:
+        """The action of a robot that has no plan yet, in a task that does not wait; shape (action_size,)."""
+        return np.zeros(self.action_size)
 
     def statistics(self, context: np.ndarray, states: np.ndarray) -> dict[str, float]:
         """What else there is to tell of an episode, by name; of all its true states, shape (steps + 1, state_size)."""

@@ -1,17 +1,12 @@
 """The traffic model against brute force, and against reference outputs where they are at hand."""
 
 import json
-import math
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numba import njit
-from scipy.optimize import minimize
-from scipy.spatial import ConvexHull
 
 from magic_pomdp.core.views import borrow
 from magic_pomdp.tasks.crowd_driving import gamma

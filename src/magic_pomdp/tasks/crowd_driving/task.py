@@ -18,7 +18,16 @@ from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import integer, uniform
 from magic_pomdp.core.task import FAILURE, KEYS, RUNNING, SUCCESS, PomcpowNumbers
 from magic_pomdp.macros.turn_and_go import TurnAndGoSpace
-from magic_pomdp.tasks.crowd_driving.car import DURATION, MOST_STEER, STEER, ahead_and_aside, bodies_touch, corner, log_density, move
+from magic_pomdp.tasks.crowd_driving.car import (
+    DURATION,
+    MOST_STEER,
+    STEER,
+    ahead_and_aside,
+    bodies_touch,
+    corner,
+    log_density,
+    move,
+)
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
 from magic_pomdp.tasks.crowd_driving.roads import JUNCTION, advance, draw_place, inside, place_on
 from magic_pomdp.tasks.crowd_driving.traffic import ARC, DRAWS, SEEN, TRACK, Traffic
@@ -235,10 +244,10 @@ class CrowdDriving(Traffic):
 
     def collides(self, state):
         """Whether the robot touches another car."""
+        touches = False
         for i in range(1, self.cars + 1):
-            if bodies_touch(state, 0, CAR * i, self.reference):
-                return True
-        return False
+            touches = touches or bodies_touch(state, 0, CAR * i, self.reference)
+        return touches
 
     def leaves(self, roads, context, cars):
         """Whether a corner of the robot is off the road."""
@@ -310,6 +319,18 @@ class CrowdDriving(Traffic):
     def plan_seconds(self, length: int) -> float:
         """While a macro-action is carried out, less 0.1 s for the belief."""
         return DURATION * length - 0.1
+
+    def statistics(self, context: np.ndarray, states: np.ndarray) -> dict[str, float]:
+        """Metres along the path, the share of steps that end slower than 3 m/s, and what a failure was."""
+        last = states[-1]
+        failed = last[-1] == FAILURE
+        collided = failed and self.collides(last)
+        return {
+            "distance": POINT * float(last[PROGRESS]),
+            "stall_rate": float((states[1:, SPEED] < SLOW).mean()),
+            "collision_rate": float(collided),
+            "off_road_rate": float(failed and not collided),
+        }
 
     # ----------------------------------------------------------------------------------------------------- the networks
 

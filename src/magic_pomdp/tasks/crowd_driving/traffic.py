@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 
-from magic_pomdp.core.randomness import integer, uniform
 from magic_pomdp.core.compiling import not_inlined
+from magic_pomdp.core.randomness import integer, uniform
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
 from magic_pomdp.tasks.crowd_driving import gamma
@@ -141,7 +141,7 @@ class Traffic(Task):
 
     @not_inlined
     def draw_route(self, roads, lane, arc, random):
-        """A route that fits a car at an arc length of a lane. Where it has not parted from other lanes, they fit, too."""
+        """A route that fits a car at an arc length of a lane. Where lanes have not parted yet, of any of them."""
         x, y = place_on(roads, lane, arc)
         start = int(roads.tracks[lane, FIRST_SAMPLE])
         chosen, fitting = lane, 0
