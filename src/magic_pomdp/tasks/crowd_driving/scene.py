@@ -19,8 +19,8 @@ ENTRY_LENGTH = 20.0
 """Metres before a junction of a SUMO network in which the ego starts."""
 EXIT_LENGTH = 260.0
 """Metres of road that belong to an exit: more than a car drives in an episode."""
-SPAWN_MARGIN = 20.0
-"""Metres around a junction of a SUMO network in which other cars start."""
+SPAWN_REACH, SPAWN_MARGIN = 50.0, 20.0
+"""How far from the middle of a junction of a SUMO network other cars start, or around it if that is farther."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,15 @@ def junction_scene(network: RoadNetwork, junction: Junction) -> Scene:
     starts = [_last_stretches(network, [lane for lane in arriving if lanes[lane].edge == edge]) - area for edge in into]
     onward = [link for lane in (*arriving, *junction.inside) for link in lanes[lane].links]
     out = dict.fromkeys(lanes[link].edge for link in onward if link not in junction.inside)
-    west, south, east, north = area.buffer(SPAWN_MARGIN).bounds
+    west, south, east, north = area.bounds
+    x, y = 0.5 * (west + east), 0.5 * (south + north)
+    reach = max(SPAWN_REACH, 0.5 * max(east - west, north - south) + SPAWN_MARGIN)
     return Scene(
         junction=area,
         entries=tuple(_strips(network, network.edge_lanes(edge)) for edge in into),
         exits=tuple(_strips(network, _beyond(network, edge)) for edge in out),
         starts=tuple(starts),
-        spawn_box=(west, south, east, north),
+        spawn_box=(x - reach, y - reach, x + reach, y + reach),
     )
 
 
