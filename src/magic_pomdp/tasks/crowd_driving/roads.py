@@ -32,7 +32,8 @@ from numba import njit
 
 from magic_pomdp.core.randomness import integer, uniform
 
-SPACING = 0.5
+SAMPLES_PER_METRE = 2
+SPACING = 1.0 / SAMPLES_PER_METRE
 """Metres between the samples of a track."""
 LOOK_AHEAD = 8.0
 """A lane's track goes on for so long beyond its end, along the first link each time."""
@@ -133,10 +134,25 @@ def follow(roads, track, arc, x, y, random):
     at_x, at_y = place_on(roads, track, arc)
     distance = (at_x - x) ** 2 + (at_y - y) ** 2
     while True:
+        length = roads.tracks[track, LENGTH]
+        along = arc * (1.0 / SPACING)
+        row = int(along)
+        part = along - row  # the same for all points that are whole metres apart
+        row += int(roads.tracks[track, FIRST_SAMPLE])
+        while arc + 1.0 <= length:
+            row += SAMPLES_PER_METRE
+            at_x = roads.samples[row, 0] + part * (roads.samples[row + 1, 0] - roads.samples[row, 0])
+            at_y = roads.samples[row, 1] + part * (roads.samples[row + 1, 1] - roads.samples[row, 1])
+            next_distance = (at_x - x) ** 2 + (at_y - y) ** 2
+            if distance < next_distance:
+                return track, arc
+            arc, distance = arc + 1.0, next_distance
+        if roads.tracks[track, LINKS] == 0.0:  # the road ends
+            return track, arc
         next_track, next_arc = advance(roads, track, arc, 1.0, random)
         at_x, at_y = place_on(roads, next_track, next_arc)
         next_distance = (at_x - x) ** 2 + (at_y - y) ** 2
-        if distance < next_distance or (next_track == track and next_arc <= arc):
+        if distance < next_distance:
             return track, arc
         track, arc, distance = next_track, next_arc, next_distance
 
