@@ -76,16 +76,14 @@ def _find_junction(network: RoadNetwork, file: str, name: str | None) -> Junctio
         for junction in network.junctions
         if len(junction.shape) > 2
     }
-    if name is None:
-        middles = {
-            junction.name: junction.shape.mean(axis=0) for junction in network.junctions if junction.name in ways
-        }
-        centre = np.mean(list(middles.values()), axis=0)
-        name = max(ways, key=lambda key: (ways[key], -np.hypot(*(middles[key] - centre))), default="")
-    elif name not in ways:
+    if name is not None and name not in ways:
         raise ValueError(f"The road network {file} has no junction {name!r}.")
-    if not ways.get(name):
+    if not any(ways.values()) or (name is not None and not ways[name]):
         raise ValueError(f"The road network {file} has no junction that one can drive through.")
+    middles = {junction.name: junction.shape.mean(axis=0) for junction in network.junctions if junction.name in ways}
+    centre = np.mean(list(middles.values()), axis=0)
+    if name is None:
+        name = max(ways, key=lambda key: (ways[key], -np.hypot(*(middles[key] - centre))))
     return next(junction for junction in network.junctions if junction.name == name)
 
 

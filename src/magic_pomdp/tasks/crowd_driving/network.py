@@ -83,13 +83,16 @@ class RoadNetwork:
 
     def around(self, x: float, y: float, radius: float) -> "RoadNetwork":
         """The part of the network whose lanes come within a radius of a place."""
-        near = [number for number, lane in enumerate(self.lanes) if _distance(lane.middle, x, y) <= radius]
-        new = {old: number for number, old in enumerate(near)}
+        return self.part([number for number, lane in enumerate(self.lanes) if _distance(lane.middle, x, y) <= radius])
+
+    def part(self, kept: list[int]) -> "RoadNetwork":
+        """The network with some of its lanes only, and the junctions at which these arrive."""
+        new = {old: number for number, old in enumerate(kept)}
 
         def renumber(numbers: tuple[int, ...]) -> tuple[int, ...]:
             return tuple(new[number] for number in numbers if number in new)
 
-        lanes = tuple(replace(self.lanes[old], links=renumber(self.lanes[old].links)) for old in near)
+        lanes = tuple(replace(self.lanes[old], links=renumber(self.lanes[old].links)) for old in kept)
         junctions = [
             replace(junction, arriving=renumber(junction.arriving), inside=renumber(junction.inside))
             for junction in self.junctions

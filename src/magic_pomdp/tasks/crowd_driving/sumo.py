@@ -130,7 +130,8 @@ class _Contents:
             arriving = tuple(lane for lane in arriving if not lanes[lane].internal)
             shape = _points(junction.get("shape", ""))
             junctions.append(Junction(junction["id"], shape, arriving, _inside(lanes, arriving)))
-        return RoadNetwork(lanes, tuple(junctions))
+        roads = tuple(number for number, lane in enumerate(lanes) if not lane.internal)
+        return RoadNetwork(lanes, tuple(junctions)).part(sorted({*roads, *_inside(lanes, roads)}))
 
     def add_connection(self, connection: dict[str, str]) -> None:
         """Links run from a lane to the internal lane that the connection leads over, if it does over one."""
