@@ -12,6 +12,7 @@ from shapely.ops import substring
 
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.tasks.crowd_driving.building import load_map
+from magic_pomdp.tasks.crowd_driving.drawing import draw_roads
 from magic_pomdp.tasks.crowd_driving.meskel import read_figures
 from magic_pomdp.tasks.crowd_driving.roads import (
     FIRST_ROUTE,
@@ -92,6 +93,40 @@ def test_traffic_that_may_start_heads_for_the_middle_as_often_as_on_the_real_jun
         (x, y), (dx, dy) = place_on(ROADS, lane, arc), heading_on(ROADS, lane, arc)
         heading_in += dx * (400.0 - x) + dy * (450.0 - y) >= 0.0
     assert heading_in / 2000 == pytest.approx(1088 / 2177, abs=0.05)
+
+
+def test_the_ego_leaves_by_the_exits_as_often_as_on_the_real_junction():
+    random = new_stream(6)
+    expected = ({"X1": 0.09, "X2": 0.71, "X3": 0.20}, {"X0": 0.17, "X2": 0.44, "X3": 0.39})
+    expected += ({"X0": 0.63, "X1": 0.13, "X3": 0.25}, {"X0": 0.23, "X1": 0.33, "X2": 0.45})
+    for entry, shares in enumerate(expected):
+        ends = [advance(ROADS, *draw_place(ROADS, entry, random), 140.0, random)[0] for _ in range(500)]
+        edges = [NETWORK.lanes[end].edge[:2] for end in ends]
+        for exit, share in shares.items():
+            assert edges.count(exit) / 500 == pytest.approx(share, abs=0.08)
+
+
+def test_in_the_reference_variant_the_road_ends_where_the_real_one_does():
+    """Metres from the mouth to where the first corner of a body leaves the drivable area, on the middle of the lane."""
+    on_real_road = {("E2", "X1"): (117, 117), ("E1", "X0"): (117.5, 117.5), ("E3", "X0"): (122, 129)}
+    on_real_road |= {("E0", "X3"): (131, 131), ("E2", "X0"): (138, 145)}
+    for lane in NETWORK.junctions[0].arriving:
+        for route in NETWORK.routes(lane, 260.0):
+            ways = NETWORK.lanes[lane].edge, NETWORK.lanes[route[2]].edge
+            entry, exit = (int(way[1]) for way in ways)
+            mask = 1 | 1 << REFERENCE.entry_area(entry) | 1 << REFERENCE.exit_area(exit)
+            line, driven = shapely.LineString(NETWORK.polyline(route)[0]), 0.0
+            while stays_inside(line, NETWORK.lanes[lane].length + driven, mask):
+                driven += 0.5
+            shortest, longest = on_real_road.get(ways, (149, 193))
+            assert shortest - 2.0 <= driven <= longest + 2.0
+
+
+def stays_inside(line: shapely.LineString, arc: float, mask: int) -> bool:
+    (x, y), (ahead_x, ahead_y) = (line.interpolate(at).coords[0] for at in (arc, arc + 0.1))
+    dx, dy = 10.0 * (ahead_x - x), 10.0 * (ahead_y - y)
+    corners = [(x + a * dx - b * dy, y + a * dy + b * dx) for a in (-0.53535, 3.2668) for b in (-0.98701, 0.98701)]
+    return all(inside(REFERENCE.tables, *corner, mask) for corner in corners)
 
 
 def test_traffic_keeps_right():
@@ -281,3 +316,12 @@ def test_tables_fit_compiled_code():
 def test_an_unknown_variant_is_refused():
     with pytest.raises(ValueError, match="variant must be one of default, reference, not 'other'"):
         load_map(variant="other")
+
+
+def test_the_roads_can_be_drawn(tmp_path):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    figure, axes = pyplot.subplots()
+    draw_roads(axes, DEFAULT, entry=0, exit=2)
+    assert len(axes.lines) == len(NETWORK.lanes)
+    figure.savefig(tmp_path / "roads.png")
+    pyplot.close(figure)

@@ -43,6 +43,17 @@ EDGES = """<edges>
 </edges>"""
 
 
+STREET_MAP = """<osm version="0.6">
+    <node id="1" lat="9.0100" lon="38.7600" version="1"/> <node id="2" lat="9.0130" lon="38.7601" version="1"/>
+    <node id="3" lat="9.0101" lon="38.7640" version="1"/> <node id="4" lat="9.0075" lon="38.7590" version="1"/>
+    <node id="5" lat="9.0099" lon="38.7560" version="1"/>
+    <way id="10" version="1"><nd ref="2"/><nd ref="1"/><nd ref="4"/><tag k="highway" v="primary"/>
+        <tag k="lanes" v="4"/><tag k="name" v="Ras"/></way>
+    <way id="11" version="1"><nd ref="5"/><nd ref="1"/><nd ref="3"/><tag k="highway" v="secondary"/></way>
+    <way id="12" version="1"><nd ref="5"/><nd ref="2"/><tag k="highway" v="footway"/></way>
+</osm>"""
+
+
 def run_tool(tool: str, *options: object) -> None:
     """Run one of the programs that the Python package eclipse-sumo installs."""
     program = shutil.which(tool, path=sysconfig.get_path("scripts")) or shutil.which(tool)
@@ -53,7 +64,7 @@ def run_tool(tool: str, *options: object) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """A crossing of four different roads, a grid, a network at random, and one without internal lanes."""
+    """A crossing of different roads, also without internal lanes; a grid; one at random; one from OpenStreetMap."""
     folder = tmp_path_factory.mktemp("sumo")
     (folder / "nodes.xml").write_text(NODES)
     (folder / "edges.xml").write_text(EDGES)
@@ -63,6 +74,8 @@ def folder(tmp_path_factory) -> Path:
     run_tool("netconvert", *plain, "-o", folder / "zipped.net.xml.gz")
     run_tool("netgenerate", "--grid", "--grid.length", 120, "-L", 2, "-o", folder / "grid.net.xml")
     run_tool("netgenerate", "--rand", "--rand.iterations", 40, "--seed", 3, "-o", folder / "random.net.xml")
+    (folder / "street.osm").write_text(STREET_MAP)
+    run_tool("netconvert", "--osm-files", folder / "street.osm", "-o", folder / "street.net.xml")
     return folder
 
 
@@ -75,7 +88,7 @@ def sumolib(folder):
     sys.path.pop()
 
 
-@pytest.mark.parametrize("name", ["crossing", "grid", "random"])
+@pytest.mark.parametrize("name", ["crossing", "grid", "random", "street"])
 def test_lanes_and_connections_are_those_that_sumo_reads(name, folder, sumolib):
     ours = read_sumo(folder / f"{name}.net.xml")
     theirs = sumolib.net.readNet(str(folder / f"{name}.net.xml"), withInternal=True)
@@ -151,7 +164,7 @@ def test_connections_without_internal_lanes_become_straight_ways(folder):
     assert any(lane.internal for lane in network.lanes)
 
 
-@pytest.mark.parametrize("name", ["crossing", "grid", "random", "bare"])
+@pytest.mark.parametrize("name", ["crossing", "grid", "random", "bare", "street"])
 def test_any_network_becomes_a_map_to_drive_on(name, folder):
     """Cars start on it, have routes, and every way of the ego is 180 m long and inside the drivable area."""
     road_map = load_map(folder / f"{name}.net.xml")

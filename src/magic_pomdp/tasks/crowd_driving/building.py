@@ -152,8 +152,8 @@ def _build_places(network: RoadNetwork, scene: Scene) -> np.ndarray:
                     start = middle.project(shapely.Point(part.coords[0]))
                     places.append((group, number, min(start, lane.length - part.length), part.length))
         if not any(place[0] == group for place in places):
-            what = "other car" if group == SPAWN else f"ego at entry {group}"
-            raise ValueError(f"There is no lane on which an {what} could start.")
+            who = "another car" if group == SPAWN else f"the ego at entry {group}"
+            raise ValueError(f"The road network has no lane on which {who} could start.")
     return np.array(places, dtype=np.float64)
 
 

@@ -158,13 +158,16 @@ class _Contents:
         """Where roads come together, at least one lane must lead on."""
         leading_on = {lane.edge for lane in self.lanes.values() if lane.links}
         usable = {lane.edge for lane in self.lanes.values()}
+        arriving: dict[str, list[str]] = {}
+        leaving: dict[str, list[str]] = {}
+        for edge in usable.intersection(self.ends):
+            leaving.setdefault(self.ends[edge][0], []).append(edge)
+            arriving.setdefault(self.ends[edge][1], []).append(edge)
         for junction in self.junctions:
-            name = junction["id"]
-            arriving = [edge for edge, (_, end) in self.ends.items() if end == name and edge in usable]
-            leaving = [edge for edge, (start, _) in self.ends.items() if start == name and edge in usable]
-            through = any(self.ends[edge][0] != self.ends[out][1] for edge in arriving for out in leaving)
-            if through and not leading_on.intersection(arriving):
-                self.refuse(f"roads meet at junction {name}, but no connection leads through it")
+            into, out = (edges.get(junction["id"], []) for edges in (arriving, leaving))
+            through = any(self.ends[before][0] != self.ends[after][1] for before in into for after in out)
+            if through and not leading_on.intersection(into):
+                self.refuse(f"roads meet at junction {junction['id']}, but no connection leads through it")
 
 
 def _for_cars(attributes: dict[str, str]) -> bool:
@@ -185,7 +188,7 @@ def _inside(lanes: tuple[Lane, ...], arriving: tuple[int, ...]) -> tuple[int, ..
     found: dict[int, None] = {}
     waiting = [link for lane in arriving for link in lanes[lane].links]
     while waiting:
-        lane = waiting.pop(0)
+        lane = waiting.pop()
         if lanes[lane].internal and lane not in found:
             found[lane] = None
             waiting += lanes[lane].links
