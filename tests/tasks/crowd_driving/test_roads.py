@@ -177,7 +177,7 @@ def test_route_points_are_on_the_middle_of_their_lanes(track, part):
     assert ROADS.tracks[track, LENGTH] == pytest.approx(line.length)
     point = line.interpolate(arc)
     error = math.dist(place_on(ROADS, track, arc), (point.x, point.y))
-    assert error < (0.03 if line.length - arc > 0.5 or track < len(LINES) else 0.5)
+    assert error < (0.02 if line.length - arc > 0.5 or ROADS.tracks[track, LINKS] else 0.5)
     ahead, behind = line.interpolate(min(arc + 1.0, line.length)), line.interpolate(min(arc, line.length - 1.0))
     direction = np.array([ahead.x - behind.x, ahead.y - behind.y])
     if arc + 1.0 < line.length:

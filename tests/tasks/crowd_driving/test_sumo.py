@@ -192,6 +192,18 @@ def test_any_network_becomes_a_map_to_drive_on(name, folder):
         assert math.dist(place_on(roads, found, found_arc), (x, y)) < 0.2
 
 
+@pytest.mark.parametrize("name", ["crossing", "grid", "random", "bare", "street"])
+def test_corners_are_cut_by_little(name, folder):
+    road_map = load_map(folder / f"{name}.net.xml")
+    for number, lane in enumerate(road_map.network.lanes):
+        headings = np.unwrap(np.arctan2(*np.diff(lane.middle, axis=0).T[::-1]))
+        line = shapely.LineString(lane.middle)
+        for arc in np.linspace(0.5, lane.length - 0.5, 20 if lane.length > 1.0 else 0):
+            place, exact = place_on(road_map.tables, number, arc), line.interpolate(arc)
+            sharpest = abs(np.diff(headings)).max(initial=0.0)
+            assert math.dist(place, (exact.x, exact.y)) <= 0.25 * math.sin(0.5 * sharpest) + 0.005
+
+
 def test_a_junction_can_be_chosen(folder):
     road_map = load_map(folder / "grid.net.xml", junction="A0")
     west, south, east, north = road_map.scene.spawn_box
