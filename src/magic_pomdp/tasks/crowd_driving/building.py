@@ -22,8 +22,8 @@ ROUTE_REACH = 160.0
 """Routes go on for at least so many metres after the lane they begin with, if the road does."""
 SCENE_RADIUS = 450.0
 """Of a SUMO network, the lanes that come within so many metres of the junction are used."""
-AREA_CELL = 1.0
-PIECE_CELL = 8.0
+AREA_CELL, PIECE_CELL = 1.0, 8.0
+"""Metres of a cell in which areas, and pieces of lanes, are looked up."""
 
 
 @dataclass(frozen=True)
