@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from magic_pomdp.tasks.crowd_driving.meskel import meskel_network, read_figures
-from magic_pomdp.tasks.crowd_driving.network import RoadNetwork, arcs_of
+from magic_pomdp.tasks.crowd_driving.network import Junction, RoadNetwork, arcs_of
 from magic_pomdp.tasks.crowd_driving.roads import AREAS, LOOK_AHEAD, SPACING, SPAWN, RoadTables
-from magic_pomdp.tasks.crowd_driving.scene import Scene, meskel_scene
+from magic_pomdp.tasks.crowd_driving.scene import EXIT_LENGTH, Scene, junction_scene, meskel_scene
+from magic_pomdp.tasks.crowd_driving.sumo import read_sumo
 
 if TYPE_CHECKING:
     from shapely import Geometry
 
 VARIANTS = ("default", "reference")
-ROUTE_REACH = 260.0
+ROUTE_REACH = 160.0
 """Routes go on for at least so many metres after the lane they begin with, if the road does."""
-AREA_CELL = 1.0
-PIECE_CELL = 8.0
+SCENE_RADIUS = 450.0
+"""Of a SUMO network, the lanes that come within so many metres of the junction are used."""
+AREA_CELL, PIECE_CELL = 1.0, 8.0
+"""Metres of a cell in which areas, and pieces of lanes, are looked up."""
 
 
 @dataclass(frozen=True)
@@ -49,30 +52,54 @@ class RoadMap:
 
 
 @cache
-def load_map(path: str | Path | None = None, variant: str = "default") -> RoadMap:
-    """Our own junction, or that of a SUMO network, ready for use. Later calls give the same map again."""
+def load_map(path: str | Path | None = None, variant: str = "default", junction: str | None = None) -> RoadMap:
+    """Our own junction, or one of a SUMO network (by its name, or else the one with most ways through it), ready for
+    use. Later calls give the same map again. The variant makes a difference for our own junction only."""
     if variant not in VARIANTS:
         raise ValueError(f"The variant must be one of {', '.join(VARIANTS)}, not {variant!r}.")
     if path is None:
         figures = read_figures()
         network = meskel_network(figures)
         return build_map(network, meskel_scene(network, figures, variant))
-    raise NotImplementedError
+    network = read_sumo(path, turnarounds=False)
+    found = _find_junction(network, Path(path).name, junction)
+    x, y = found.shape.mean(axis=0)
+    network = network.around(x, y, SCENE_RADIUS).extended(EXIT_LENGTH)
+    found = next(candidate for candidate in network.junctions if candidate.name == found.name)
+    return build_map(network, junction_scene(network, found))
+
+
+def _find_junction(network: RoadNetwork, file: str, name: str | None) -> Junction:
+    """The junction of a name, or else the one with most ways through it, the most central of these."""
+    ways = {
+        junction.name: sum(len(network.lanes[lane].links) for lane in junction.arriving)
+        for junction in network.junctions
+        if len(junction.shape) > 2
+    }
+    if name is not None and name not in ways:
+        raise ValueError(f"The road network {file} has no junction {name!r}.")
+    if not any(ways.values()) or (name is not None and not ways[name]):
+        raise ValueError(f"The road network {file} has no junction that one can drive through.")
+    middles = {junction.name: junction.shape.mean(axis=0) for junction in network.junctions if junction.name in ways}
+    centre = np.mean(list(middles.values()), axis=0)
+    if name is None:
+        name = max(ways, key=lambda key: (ways[key], -np.hypot(*(middles[key] - centre))))
+    return next(junction for junction in network.junctions if junction.name == name)
 
 
 def build_map(network: RoadNetwork, scene: Scene) -> RoadMap:
     """Put a network and a scene into tables."""
     if len(scene.areas) > AREAS:
         raise ValueError(f"A junction may have {AREAS - 1} roads at most, but this one has {len(scene.areas) - 1}.")
-    tracks, samples, links, routes = _build_tracks(network)
-    tables = RoadTables(
-        tracks, samples, links, _build_places(network, scene), *_build_areas(scene.areas), *_build_pieces(network)
-    )
+    places = _build_places(network, scene)
+    spawning = {int(lane) for group, lane, _, _ in places if group == SPAWN}
+    tracks, samples, links, routes = _build_tracks(network, spawning)
+    tables = RoadTables(tracks, samples, links, places, *_build_areas(scene.areas), *_build_pieces(network))
     return RoadMap(network, scene, routes, tables)
 
 
-def _build_tracks(network: RoadNetwork):
-    """`tracks`, `samples` and `links`, and the lanes of the routes."""
+def _build_tracks(network: RoadNetwork, spawning: set[int]):
+    """`tracks`, `samples` and `links`, and the lanes of the routes, of which lanes have some where cars may start."""
     lanes = network.lanes
     rows: list[list[float]] = []
     samples: list[np.ndarray] = []
@@ -90,7 +117,7 @@ def _build_tracks(network: RoadNetwork):
         sample_count += steps + 2
 
     for number, lane in enumerate(lanes):
-        from_here = network.routes(number, ROUTE_REACH)
+        from_here = network.routes(number, ROUTE_REACH) if number in spawning else []
         first_route = len(lanes) + len(routes)
         columns = [len(links), len(lane.links), first_route, len(from_here)]
         add_track(_first_links(network, number), lane.length, lane.length + LOOK_AHEAD, columns)
@@ -125,8 +152,8 @@ def _build_places(network: RoadNetwork, scene: Scene) -> np.ndarray:
                     start = middle.project(shapely.Point(part.coords[0]))
                     places.append((group, number, min(start, lane.length - part.length), part.length))
         if not any(place[0] == group for place in places):
-            what = "other car" if group == SPAWN else f"ego at entry {group}"
-            raise ValueError(f"There is no lane on which an {what} could start.")
+            who = "another car" if group == SPAWN else f"the ego at entry {group}"
+            raise ValueError(f"The road network has no lane on which {who} could start.")
     return np.array(places, dtype=np.float64)
 
 

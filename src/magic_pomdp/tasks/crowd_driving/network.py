@@ -3,9 +3,15 @@
 Coordinates are metres in SUMO's axes: x to the east, y to the north, traffic on the right.
 """
 
-from dataclasses import dataclass
+import heapq
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
+
+MOST_ROUTES = 64
+"""Routes from one lane."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +30,7 @@ class Lane:
     """Whether it leads through a junction."""
     width: float = 4.0
 
-    @property
+    @cached_property
     def length(self) -> float:
         return float(arcs_of(self.middle)[-1])
 
@@ -59,17 +65,50 @@ class RoadNetwork:
         return tuple(number for number, lane in enumerate(self.lanes) if lane.edge == edge)
 
     def routes(self, first: int, reach: float) -> list[tuple[int, ...]]:
-        """All ways to drive from the start of a lane on: to `reach` metres beyond its end, or until the road ends."""
+        """The ways to drive from the start of a lane on: to `reach` metres beyond its end, or until the road ends.
+
+        After MOST_ROUTES ways, the nearest forks first, a fork goes on only along its first link."""
         found: list[tuple[int, ...]] = []
-        open_routes: list[tuple[tuple[int, ...], float]] = [((first,), 0.0)]
+        open_routes: list[tuple[float, tuple[int, ...]]] = [(0.0, (first,))]
         while open_routes:
-            route, beyond = open_routes.pop()
+            beyond, route = heapq.heappop(open_routes)
             links = self.lanes[route[-1]].links
             if beyond >= reach or not links:
                 found.append(route)
-            for link in reversed(links if beyond < reach else ()):
-                open_routes.append(((*route, link), beyond + self.lanes[link].length))
+                continue
+            room = MOST_ROUTES - len(found) - len(open_routes)
+            for link in links[: max(room, 1)]:
+                heapq.heappush(open_routes, (beyond + self.lanes[link].length, (*route, link)))
         return found
+
+    def around(self, x: float, y: float, radius: float) -> "RoadNetwork":
+        """The part of the network whose lanes come within a radius of a place."""
+        return self.part([number for number, lane in enumerate(self.lanes) if _distance(lane.middle, x, y) <= radius])
+
+    def part(self, kept: list[int]) -> "RoadNetwork":
+        """The network with some of its lanes only, and the junctions at which these arrive."""
+        new = {old: number for number, old in enumerate(kept)}
+
+        def renumber(numbers: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple(new[number] for number in numbers if number in new)
+
+        lanes = tuple(replace(self.lanes[old], links=renumber(self.lanes[old].links)) for old in kept)
+        junctions = [
+            replace(junction, arriving=renumber(junction.arriving), inside=renumber(junction.inside))
+            for junction in self.junctions
+        ]
+        return RoadNetwork(lanes, tuple(junction for junction in junctions if junction.arriving))
+
+    def extended(self, metres: float) -> "RoadNetwork":
+        """The network with its loose ends going straight on: roads do not end where a map does."""
+        lanes = []
+        for lane in self.lanes:
+            if not lane.links:
+                step = lane.middle[-1] - lane.middle[-2]
+                further = lane.middle[-1] + metres / max(math.hypot(*step), 1e-9) * step
+                lane = replace(lane, middle=np.vstack([lane.middle, further]))
+            lanes.append(lane)
+        return replace(self, lanes=tuple(lanes))
 
     def polyline(self, route: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
         """Points along a route and their arc lengths. Where two lanes do not quite meet, the gap has no length."""
@@ -84,3 +123,11 @@ class RoadNetwork:
 def arcs_of(points: np.ndarray) -> np.ndarray:
     """How far along a polyline each of its points is; shape (points,)."""
     return np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(points, axis=0).T))])
+
+
+def _distance(points: np.ndarray, x: float, y: float) -> float:
+    """How far a place is from a polyline."""
+    starts, steps = points[:-1] - (x, y), np.diff(points, axis=0)
+    squares = np.maximum((steps**2).sum(axis=1), 1e-12)
+    along = np.clip(-(starts * steps).sum(axis=1) / squares, 0.0, 1.0)
+    return float(np.hypot(*(starts + along[:, None] * steps).T).min())

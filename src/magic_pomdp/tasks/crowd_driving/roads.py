@@ -1,15 +1,17 @@
 """Roads for compiled code: tables of plain arrays, and look-ups on them that allocate nothing.
 
-    map = load_map()                         # building.py: our junction; load_map("file.net.xml"): a SUMO network
-    roads = map.tables                       # a RoadTables; works in numba as an argument, and with `borrow`
+    road_map = load_map()                    # building.py: our junction; load_map("file.net.xml"): a SUMO network
+    roads = road_map.tables                  # a RoadTables: arrays; compiled code takes it, and can `borrow` it
     x, y = place_on(roads, track, arc)       # where a route point is
-    hx, hy = heading_on(roads, track, arc)   # where one is headed there
+    dx, dy = heading_on(roads, track, arc)   # which way one drives there
     track, arc = advance(roads, track, arc, metres, random)   # drive on, drawing a branch at every fork
     track, arc = follow(roads, track, arc, x, y, random)      # catch up with a car at (x, y), metre by metre
     inside(roads, x, y, mask)                # in one of the areas of a mask, a sum of 1 << area: JUNCTION, then the
-                                             # entries, map.entry_area(e), then the exits, map.exit_area(x)
-    track, arc = draw_place(roads, group, random)             # a start of the ego at an entry, or of another car
-    track, arc = nearest(roads, x, y, radius)                 # −1 and 0 if no lane is so near
+                                             # entries, road_map.entry_area(e), then the exits, road_map.exit_area(e)
+    lane, arc = draw_place(roads, group, random)              # a start of the ego (group: its entry) or of another car
+    lane, arc = nearest(roads, x, y, radius)                  # −1 and 0 if no lane is so near
+
+Metres; x to the east and y to the north, so that a turn to the left is positive.
 
 A *track* is what one can drive along without choosing: either a lane (tracks 0 … lanes − 1; at its end it forks into
 its links) or a whole route (the tracks after those; a route begins where a lane begins and has no links). A route
@@ -20,8 +22,9 @@ with a route of its own has the route, and the same functions serve both:
     track = first + integer(random, count)   # …at the same arc length as on the lane
     x, y = place_on(roads, track, arc + 5.0) # 5 m ahead. On a lane: along the first link, as far as LOOK_AHEAD
 
-Tracks are sampled every SPACING metres and interpolated; in a corner of a polyline this is off by at most
-SPACING / 4 · sin(corner / 2) at right angles: 9 cm, and in our own smooth junction less than 1 cm.
+Only lanes on which other cars may start have routes. Tracks are sampled every SPACING metres and interpolated. This
+cuts corners of a polyline by SPACING / 2 · sin(angle / 2) at most: 4 cm where it turns by 20°; 2 cm on our own map.
+Where a road ends, the last half metre is not exact.
 """
 
 import math
@@ -32,7 +35,8 @@ from numba import njit
 
 from magic_pomdp.core.randomness import integer, uniform
 
-SPACING = 0.5
+SAMPLES_PER_METRE = 2
+SPACING = 1.0 / SAMPLES_PER_METRE
 """Metres between the samples of a track."""
 LOOK_AHEAD = 8.0
 """A lane's track goes on for so long beyond its end, along the first link each time."""
@@ -133,10 +137,25 @@ def follow(roads, track, arc, x, y, random):
     at_x, at_y = place_on(roads, track, arc)
     distance = (at_x - x) ** 2 + (at_y - y) ** 2
     while True:
+        length = roads.tracks[track, LENGTH]
+        along = arc * (1.0 / SPACING)
+        row = int(along)
+        part = along - row  # the same for all points that are whole metres apart
+        row += int(roads.tracks[track, FIRST_SAMPLE])
+        while arc + 1.0 <= length:
+            row += SAMPLES_PER_METRE
+            at_x = roads.samples[row, 0] + part * (roads.samples[row + 1, 0] - roads.samples[row, 0])
+            at_y = roads.samples[row, 1] + part * (roads.samples[row + 1, 1] - roads.samples[row, 1])
+            next_distance = (at_x - x) ** 2 + (at_y - y) ** 2
+            if distance < next_distance:
+                return track, arc
+            arc, distance = arc + 1.0, next_distance
+        if roads.tracks[track, LINKS] == 0.0:  # the road ends
+            return track, arc
         next_track, next_arc = advance(roads, track, arc, 1.0, random)
         at_x, at_y = place_on(roads, next_track, next_arc)
         next_distance = (at_x - x) ** 2 + (at_y - y) ** 2
-        if distance < next_distance or (next_track == track and next_arc <= arc):
+        if distance < next_distance:
             return track, arc
         track, arc, distance = next_track, next_arc, next_distance
 

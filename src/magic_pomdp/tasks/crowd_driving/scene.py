@@ -19,8 +19,8 @@ ENTRY_LENGTH = 20.0
 """Metres before a junction of a SUMO network in which the ego starts."""
 EXIT_LENGTH = 260.0
 """Metres of road that belong to an exit: more than a car drives in an episode."""
-SPAWN_MARGIN = 20.0
-"""Metres around a junction of a SUMO network in which other cars start."""
+SPAWN_REACH, SPAWN_MARGIN = 50.0, 20.0
+"""How far from the middle of a junction of a SUMO network other cars start, or around it if that is farther."""
 
 
 @dataclass(frozen=True)
@@ -62,29 +62,43 @@ def meskel_scene(network: RoadNetwork, figures: dict[str, Any], variant: str) ->
 
 def junction_scene(network: RoadNetwork, junction: Junction) -> Scene:
     """The scene at a junction of any network: every road into it is an entry, every road out of it an exit."""
-    import shapely
 
     lanes = network.lanes
-    area = shapely.union_all([shapely.Polygon(junction.shape).buffer(0.0), _strips(network, junction.inside)])
+    area = _shape(junction) | _strips(network, junction.inside)
     arriving = [lane for lane in junction.arriving if lanes[lane].links]
-    into = dict.fromkeys(lanes[lane].edge for lane in arriving)
-    starts = [_last_stretches(network, [lane for lane in arriving if lanes[lane].edge == edge]) - area for edge in into]
+    starts = {
+        edge: _last_stretches(network, [lane for lane in arriving if lanes[lane].edge == edge]) - area
+        for edge in dict.fromkeys(lanes[lane].edge for lane in arriving)
+    }
+    starts = {edge: start for edge, start in starts.items() if start.area > 0.0}  # some roads are very short
     onward = [link for lane in (*arriving, *junction.inside) for link in lanes[lane].links]
     out = dict.fromkeys(lanes[link].edge for link in onward if link not in junction.inside)
-    west, south, east, north = area.buffer(SPAWN_MARGIN).bounds
+    west, south, east, north = area.bounds
+    x, y = 0.5 * (west + east), 0.5 * (south + north)
+    reach = max(SPAWN_REACH, 0.5 * max(east - west, north - south) + SPAWN_MARGIN)
     return Scene(
         junction=area,
-        entries=tuple(_strips(network, network.edge_lanes(edge)) for edge in into),
-        exits=tuple(_strips(network, _beyond(network, edge)) for edge in out),
-        starts=tuple(starts),
-        spawn_box=(west, south, east, north),
+        entries=tuple(_strips(network, network.edge_lanes(edge)) for edge in starts),
+        exits=tuple(_beyond(network, edge) for edge in out),
+        starts=tuple(starts.values()),
+        spawn_box=(x - reach, y - reach, x + reach, y + reach),
     )
 
 
-def _beyond(network: RoadNetwork, edge: str) -> set[int]:
-    """The lanes of a road, and those that can be reached from there."""
+def _beyond(network: RoadNetwork, edge: str) -> "Geometry":
+    """A road, and the roads and junctions that can be reached from there."""
+    import shapely
+
     routes = [route for lane in network.edge_lanes(edge) for route in network.routes(lane, EXIT_LENGTH)]
-    return {lane for route in routes for lane in route}
+    lanes = {lane for route in routes for lane in route}
+    passed = [junction for junction in network.junctions if lanes.intersection(junction.inside)]
+    return shapely.union_all([_strips(network, lanes), *map(_shape, passed)])
+
+
+def _shape(junction: Junction) -> "Geometry":
+    import shapely
+
+    return shapely.Polygon(junction.shape).buffer(0.0) if len(junction.shape) > 2 else shapely.Polygon()
 
 
 def _last_stretches(network: RoadNetwork, lanes: list[int]) -> "Geometry":
@@ -100,8 +114,7 @@ def road_area(network: RoadNetwork) -> "Geometry":
     """All that can be driven on: strips around the lanes, and the junctions."""
     import shapely
 
-    shapes = [shapely.Polygon(junction.shape).buffer(0.0) for junction in network.junctions if len(junction.shape) > 2]
-    return shapely.union_all([_strips(network, range(len(network.lanes))), *shapes])
+    return shapely.union_all([_strips(network, range(len(network.lanes))), *map(_shape, network.junctions)])
 
 
 def _strips(network: RoadNetwork, lanes: Any) -> "Geometry":
