@@ -29,13 +29,9 @@ from magic_pomdp.tasks.crowd_driving.car import (
     move,
 )
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
+from magic_pomdp.tasks.crowd_driving.layout import ARC, AREA, CARS_FROM, PROGRESS, SEEN, STEPS, TRACK
 from magic_pomdp.tasks.crowd_driving.roads import JUNCTION, advance, draw_place, inside, place_on
-from magic_pomdp.tasks.crowd_driving.traffic import ARC, DRAWS, SEEN, TRACK, Traffic
-
-PROGRESS, STEPS = STEER + 1, STEER + 2
-"""Where others keep their intention, the robot's own car keeps: points of the path passed, primitive steps taken."""
-AREA, CARS_FROM = 0, 1
-"""Context: the areas of the robot's way as a mask; every car at the start, CAR numbers each; then the path."""
+from magic_pomdp.tasks.crowd_driving.traffic import DRAWS, Traffic
 
 POINT = 0.1
 """Metres between the points of the path."""
@@ -331,6 +327,11 @@ class CrowdDriving(Traffic):
             "collision_rate": float(collided),
             "off_road_rate": float(failed and not collided),
         }
+
+    def draw(self, axes, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
+        from magic_pomdp.tasks.crowd_driving.drawing import draw_scene
+
+        draw_scene(axes, self, context, states, particles)
 
     # ----------------------------------------------------------------------------------------------------- the networks
 

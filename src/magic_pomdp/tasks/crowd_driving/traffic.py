@@ -13,6 +13,7 @@ from magic_pomdp.tasks.crowd_driving import gamma
 from magic_pomdp.tasks.crowd_driving.building import RoadMap, load_map
 from magic_pomdp.tasks.crowd_driving.car import STEER, log_density, move, steer_towards
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
+from magic_pomdp.tasks.crowd_driving.layout import ARC, SEEN, TRACK
 from magic_pomdp.tasks.crowd_driving.roads import (
     FIRST_ROUTE,
     FIRST_SAMPLE,
@@ -25,11 +26,6 @@ from magic_pomdp.tasks.crowd_driving.roads import (
     heading_on,
     place_on,
 )
-
-TRACK, ARC = STEER + 1, STEER + 2
-"""The intention of another car: a route point."""
-SEEN = STEER + 1
-"""Of every car, so many numbers are seen: all but the intention."""
 
 LOOK_AHEAD = 5.0
 """A car drives towards the route point so far ahead."""
