@@ -192,6 +192,12 @@ class Task:
         return self.state_size
 
     @property
+    def particle_members(self) -> tuple[int, int]:
+        """How many things of a kind (cars, say) the features of a particle end with, and how many numbers each has: the
+        networks look at all of them with the same layers, whatever their order. Default: none."""
+        return 0, 0
+
+    @property
     def context_features_size(self) -> int:
         """Numbers that `context_features` fills."""
         return self.context_size

@@ -121,6 +121,10 @@ class CrowdDriving(Traffic):
         return OWN_FEATURES + CAR_FEATURES * self.cars
 
     @property
+    def particle_members(self) -> tuple[int, int]:
+        return self.cars, CAR_FEATURES
+
+    @property
     def context_features_size(self) -> int:
         return 2 * (self.path_points // STRIDE)
 
