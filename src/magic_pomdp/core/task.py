@@ -11,6 +11,7 @@ others only read. A random stream is passed wherever chance is needed (`randomne
 import dataclasses
 import inspect
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, dataclass_transform
 
 import numpy as np
@@ -129,9 +130,13 @@ class Task:
         if self.max_steps < 1:
             raise ValueError(f"The parameter max_steps must be at least 1, not {self.max_steps}.")
 
-    @property
+    @cached_property
     def _numba_type_(self) -> "compiling.TaskType":
-        return compiling.task_type(self)
+        return compiling.task_type(self)  # numba asks at every call, and arrays among the parameters are slow to tell
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process finds the type for itself."""
+        return {name: value for name, value in self.__dict__.items() if name != "_numba_type_"}
 
     # ------------------------------------------------------------------------------------- compiled, with defaults
 

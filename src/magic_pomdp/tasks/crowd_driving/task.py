@@ -12,6 +12,7 @@ import dataclasses
 import math
 
 import numpy as np
+from numba import njit
 
 from magic_pomdp.core.compiling import not_inlined
 from magic_pomdp.core.macro_actions import MacroActions
@@ -144,18 +145,9 @@ class CrowdDriving(Traffic):
 
     def draw_path(self, roads, random, context):
         """The robot's start at an entry, and from there a random way through the junction. Whether it has an exit."""
-        first, exit = self.path_from(), 0
-        entry = integer(random, self.entries)
-        track, arc = draw_place(roads, entry, random)
-        for k in range(self.path_points):
-            if k > 0:
-                track, arc = advance(roads, track, arc, POINT, random)
-            x, y = place_on(roads, track, arc)
-            context[first + 2 * k], context[first + 2 * k + 1] = x, y
-            for area in range(self.exits if exit == 0 else 0):
-                bit = 1 << (JUNCTION + 1 + self.entries + area)
-                if exit == 0 and inside(roads, x, y, bit):
-                    exit = bit
+        first, entry = self.path_from(), integer(random, self.entries)
+        lane, arc = draw_place(roads, entry, random)
+        exit = lay_path(roads, lane, arc, JUNCTION + 1 + self.entries, self.exits, random, context[first:])
         context[AREA] = (1 << JUNCTION) | (1 << (JUNCTION + 1 + entry)) | exit
         along_x, along_y = context[first + 2] - context[first], context[first + 3] - context[first + 1]
         length = math.sqrt(along_x * along_x + along_y * along_y)
@@ -390,3 +382,19 @@ class CrowdDriving(Traffic):
             other_x, other_y = place_on(roads, int(other[car + TRACK]), other[car + ARC] + INTENT)
             total += math.sqrt((x - other_x) ** 2 + (y - other_y) ** 2)
         return total / max(1, self.cars)
+
+
+@njit
+def lay_path(roads, lane, arc, first_exit, exits, random, path):
+    """Fill the points of a path that begins on a lane and takes any branch. The bit of the first exit that it comes
+    to; 0 if there is none."""
+    exit = 0
+    for k in range(len(path) // 2):
+        if k > 0:
+            lane, arc = advance(roads, lane, arc, POINT, random)
+        x, y = place_on(roads, lane, arc)
+        path[2 * k], path[2 * k + 1] = x, y
+        for area in range(first_exit, first_exit + exits if exit == 0 else 0):
+            if exit == 0 and inside(roads, x, y, 1 << area):
+                exit = 1 << area
+    return exit
