@@ -1,4 +1,4 @@
-"""What traffic without a robot is like: speeds, half-planes, overlaps; and whether anything goes wrong in the long run."""
+"""What traffic without a robot is like: speeds, half-planes, overlaps; and whether anything goes wrong."""
 
 from typing import Any
 
