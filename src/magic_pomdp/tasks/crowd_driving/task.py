@@ -310,7 +310,7 @@ class CrowdDriving(Traffic):
 
     def plan_seconds(self, length: int) -> float:
         """While a macro-action is carried out, less 0.1 s for the belief."""
-        return DURATION * length - 0.1
+        return round(DURATION * length - 0.1, 3)
 
     def statistics(self, context: np.ndarray, states: np.ndarray) -> dict[str, float]:
         """Metres along the path, the share of steps that end slower than 3 m/s, and what a failure was."""
