@@ -105,6 +105,15 @@ class Harbour(mp.Task):
     def macro_space(self, length):
         return mp.BezierSpace(length, extra=(((0.0, 0.0),),))  # what `magic-pomdp train` fills; the anchor stays
 
+    def scene(self, context):
+        harbour = mp.Circle(self.harbour_x, 0.0, self.harbour_radius, "goal", filled=False)
+        lighthouse = mp.Circle(self.lighthouse_x, self.lighthouse_y, 0.4, "light")
+        places = {"particles": [mp.Track(X, Y)], "trails": [mp.Track(X, Y, "path")]}
+        return mp.Scene((-6.0, -8.0, 13.0, 8.0), [harbour, lighthouse], robot=(X, Y), **places)
+
+    def sprites(self, context, state, particles):
+        return [mp.Circle(state[X], state[Y], 0.35, "robot")]
+
 
 if __name__ == "__main__":
     task = Harbour()

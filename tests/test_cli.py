@@ -347,3 +347,77 @@ def test_bad_comparisons_and_searches(run, arguments, sentence):
     code, _, error = run(*arguments)
     assert code == 2
     assert sentence in error
+
+
+# ---------------------------------------------------------------------------------------------------- record, replay
+
+
+def test_record_and_replay(run, tmp_path, monkeypatch):
+    options = ("--steps", 500, "--set", "max_steps=3", "--episodes", 2, "--workers", 0)
+    code, out, _ = run("record", "tiger", *options)
+    assert code == 0
+    assert "2 episodes (2 unfinished); saved as" in out
+    assert (tmp_path / "tiger_macro-despot_seed0.record.gz").is_file()
+    code, out, _ = run("record", "tiger", *options, "--planner", "pomcpow", "--out", "b.gz", "--particles", 20)
+    assert code == 0
+    code, out, _ = run("replay", "tiger_macro-despot_seed0.record.gz", "b.gz", "--no-open")
+    assert code == 0
+    page = tmp_path / "tiger_macro-despot_seed0.html"
+    assert str(page) in out
+    assert page.read_text().startswith("<!doctype html>")
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address))
+    code, out, _ = run("replay", "b.gz", "--out", "c.html")
+    assert (code, opened) == (0, [(tmp_path / "c.html").as_uri()])
+    assert "No browser was found here" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("record", "tiger", "--episodes", 0), "The number of episodes must be at least 1, not 0."),
+        (("record", "tiger", "--particles", 0), "at least one particle of each belief, not 0."),
+        (("record", "tiger", "--out", "nowhere/r.gz"), "There is no folder"),
+        (("replay",), "Name at least one recording"),
+        (("replay", "none.gz"), "There is no file none.gz."),
+    ],
+)
+def test_bad_recordings_are_one_sentence(run, arguments, sentence):
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert sentence in err
+    assert "Traceback" not in err
+
+
+def test_an_interrupted_recording_is_saved_apart(run, tmp_path, monkeypatch):
+    from magic_pomdp.running import recording
+
+    small = (
+        "record",
+        "tiger",
+        "--steps",
+        200,
+        "--set",
+        "max_steps=2",
+        "--episodes",
+        1,
+        "--workers",
+        0,
+        "--out",
+        "r.gz",
+    )
+    assert run(*small)[0] == 0
+    found = recording.load_recording(tmp_path / "r.gz")
+    before = (tmp_path / "r.gz").read_bytes()
+
+    def interrupt(*_):
+        raise recording.RecordingInterrupted(found)
+
+    monkeypatch.setattr(recording, "record_episodes", interrupt)
+    code, _, err = run(*small)
+    assert (code, "Interrupted." in err) == (130, True)
+    assert (tmp_path / "r.gz").read_bytes() == before
+    assert (tmp_path / "partial-r.gz").is_file()
+    found["episodes"] = []
+    code, _, err = run(*small)
+    assert (code, "nothing is saved" in err) == (130, True)

@@ -240,6 +240,24 @@ class RollsOutByTheWrongName(Corridor):
         return np.float64("0")
 
 
+class SceneOfWords(Corridor):
+    def scene(self, context):
+        return "a corridor"
+
+
+class SceneBeyondTheState(Corridor):
+    def scene(self, context):
+        return mp.Scene((0.0, 0.0, 1.0, 1.0), robot=(0, 9))
+
+
+class SpritesNotANumber(Corridor):
+    def scene(self, context):
+        return mp.Scene((0.0, 0.0, 1.0, 1.0))
+
+    def sprites(self, context, state, particles):
+        return [mp.Circle(np.nan, 0.0, 1.0)]
+
+
 @pytest.mark.parametrize("name", sorted(SHIPPED))
 def test_shipped_tasks_pass(name):
     fewer = {"cars": 2} if name == "crowd-driving" else {}  # plain Python takes its time with all of them
@@ -287,6 +305,9 @@ def test_right_task_passes_in_either_mode():
         (DrawsHalfAnAction, "draw_action", "elements [0] of `action`"),
         (DrawsFromElsewhere, "draw_action", "action differed"),
         (DrawsTooLongAnAction, "draw_action", "IndexError"),
+        (SceneOfWords, "scene", "it returned 'a corridor'"),
+        (SceneBeyondTheState, "scene", "the numbers (0, 9) of a state"),
+        (SpritesNotANumber, "sprites", "cannot be drawn"),
     ],
 )
 @pytest.mark.jit_off

@@ -20,6 +20,14 @@ _PLACES = {
     "SUCCESS": "core.task",
     "FAILURE": "core.task",
     "Belief": "core.belief",
+    "Circle": "core.scene",
+    "Line": "core.scene",
+    "Polygon": "core.scene",
+    "Scene": "core.scene",
+    "Text": "core.scene",
+    "Track": "core.scene",
+    "box": "core.scene",
+    "rectangle": "core.scene",
     "MacroActions": "core.macro_actions",
     "make_task": "core.registry",
     "integer": "core.randomness",
@@ -42,6 +50,10 @@ _PLACES = {
     "load_model": "learning.model",
     "train": "learning.trainer",
     "EpisodeRecord": "running.episode",
+    "load_recording": "running.recording",
+    "record_episodes": "running.recording",
+    "save_recording": "running.recording",
+    "write_replay": "show.replay",
     "run_episode": "running.episode",
     "Evaluation": "running.evaluate",
     "EvaluationInterrupted": "running.evaluate",
@@ -63,6 +75,14 @@ if TYPE_CHECKING:
     from magic_pomdp.core.randomness import normal as normal
     from magic_pomdp.core.randomness import uniform as uniform
     from magic_pomdp.core.registry import make_task as make_task
+    from magic_pomdp.core.scene import Circle as Circle
+    from magic_pomdp.core.scene import Line as Line
+    from magic_pomdp.core.scene import Polygon as Polygon
+    from magic_pomdp.core.scene import Scene as Scene
+    from magic_pomdp.core.scene import Text as Text
+    from magic_pomdp.core.scene import Track as Track
+    from magic_pomdp.core.scene import box as box
+    from magic_pomdp.core.scene import rectangle as rectangle
     from magic_pomdp.core.task import FAILURE as FAILURE
     from magic_pomdp.core.task import RUNNING as RUNNING
     from magic_pomdp.core.task import SUCCESS as SUCCESS
@@ -88,6 +108,10 @@ if TYPE_CHECKING:
     from magic_pomdp.running.evaluate import EvaluationInterrupted as EvaluationInterrupted
     from magic_pomdp.running.evaluate import PlannerChoice as PlannerChoice
     from magic_pomdp.running.evaluate import evaluate as evaluate
+    from magic_pomdp.running.recording import load_recording as load_recording
+    from magic_pomdp.running.recording import record_episodes as record_episodes
+    from magic_pomdp.running.recording import save_recording as save_recording
+    from magic_pomdp.show.replay import write_replay as write_replay
     from magic_pomdp.testing import Finding as Finding
     from magic_pomdp.testing import check_planner as check_planner
     from magic_pomdp.testing import check_task as check_task

@@ -176,6 +176,7 @@ def test_the_same_seed_gives_the_same_plan_and_another_seed_another():
             seconds=0.0,
             macro_action=None,
             values=None,
+            uppers=None,
         )
         for seed in (4, 4, 5)
     )

@@ -8,6 +8,7 @@ import tyro
 
 from magic_pomdp.cli.learning import ablate, curves, models, train
 from magic_pomdp.cli.planning import compare, demo, evaluate, picture, tune
+from magic_pomdp.cli.replaying import record, replay
 from magic_pomdp.cli.shared import BAD_INPUT, FINE, INTERRUPTED, WRONG, complain
 from magic_pomdp.cli.tools import bench, check, doctor, tasks
 
@@ -22,6 +23,8 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "models": models,
     "demo": demo,
     "picture": picture,
+    "record": record,
+    "replay": replay,
     "check": check,
     "doctor": doctor,
     "bench": bench,

@@ -10,7 +10,7 @@ def plain_array(values, dtype: type = np.float64) -> np.ndarray:
     return np.require(values, dtype, ["C_CONTIGUOUS", "ALIGNED", "WRITEABLE"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MacroActions:
     """Open-loop sequences of primitive actions, each of its own length."""
 
@@ -41,6 +41,13 @@ class MacroActions:
         used = np.arange(actions.shape[1]) < lengths[:, None]
         if not np.isfinite(actions[used]).all():
             raise ValueError("The macro-action set contains NaN or infinity: every primitive action must be finite.")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MacroActions):
+            return NotImplemented
+        return np.array_equal(self.actions, other.actions) and np.array_equal(self.lengths, other.lengths)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __len__(self) -> int:
         return len(self.lengths)

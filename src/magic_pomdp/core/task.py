@@ -11,6 +11,7 @@ others only read. A random stream is passed wherever chance is needed (`randomne
 import dataclasses
 import inspect
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, dataclass_transform
 
@@ -19,6 +20,7 @@ import numpy as np
 from magic_pomdp.core import compiling
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import integer
+from magic_pomdp.core.scene import Scene, Shape
 
 if TYPE_CHECKING:
     from magic_pomdp.macros.spaces import MacroSpace
@@ -72,7 +74,8 @@ class Task:
     particle_features, context_features, state_distance                     see below
     ======================================================================  =========================================
 
-    Written in ordinary Python, never compiled: `actions` (and, if wanted, `macro_actions`, `macro_space`) and `draw`.
+    Written in ordinary Python, never compiled: `actions` (and, if wanted, `macro_actions`, `macro_space`, `scene`,
+    `sprites`).
     A terminal state absorbs: `step` leaves it unchanged, earns 0 and reports the same outcome again.
     """
 
@@ -234,8 +237,14 @@ class Task:
         """What else there is to tell of an episode, by name; of all its true states, shape (steps + 1, state_size)."""
         return {}
 
-    def draw(self, axes, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
-        """Draw a frame on matplotlib's `axes`: the true states so far (the last is now) and the belief's particles."""
+    def scene(self, context: np.ndarray) -> Scene | None:
+        """What the task looks like in a context, for pictures and pages (`scene.py`). Default: nothing to see."""
+        return None
+
+    def sprites(self, context: np.ndarray, state: np.ndarray, particles: np.ndarray) -> Sequence[Shape]:
+        """What moves: shapes for the true state now, and for the belief's particles (one a row) if they need more than
+        the points that `scene` asks for."""
+        return ()
 
 
 def _prepare(cls: type[Task]) -> None:

@@ -13,6 +13,7 @@ from magic_pomdp.learning.generator import Features
 from magic_pomdp.learning.model import Model, find_model
 from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespot
 from magic_pomdp.planners.plan import Budget, Plan
+from magic_pomdp.planners.tree import TreeSnapshot
 
 SHORTEST = 1e-6
 """Seconds that a search gets at least, when making the macro-actions has used up the budget."""
@@ -63,3 +64,7 @@ class MagicPlanner:
             belief, context, macro_actions=macro_actions, budget=budget, seed=seed, keep_tree=keep_tree
         )
         return dataclasses.replace(plan, seconds=time.perf_counter() - started)
+
+    def last_tree(self) -> TreeSnapshot:
+        """The search tree of the last plan, in place: the next plan overwrites it."""
+        return self._despot.last_tree()

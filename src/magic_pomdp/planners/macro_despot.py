@@ -23,6 +23,7 @@ from magic_pomdp.planners.tree import (
     NO_BRANCH,
     NO_PARENT,
     ROOT,
+    TreeSnapshot,
     add_scenario,
     clear,
     compiled,
@@ -33,6 +34,7 @@ from magic_pomdp.planners.tree import (
     new_node,
     new_tree,
     snapshot,
+    used_part,
 )
 
 GAP_TOLERANCE = 1e-6
@@ -121,6 +123,10 @@ class MacroDespot:
         )
         return self._result(macro_actions, finished, started, keep_tree)
 
+    def last_tree(self) -> TreeSnapshot:
+        """The search tree of the last plan, in place: the next plan overwrites it."""
+        return used_part(self._tree)
+
     def _check(self, macro_actions: MacroActions) -> MacroActions:
         check_macro_actions(self.task, macro_actions)
         if len(macro_actions) * self.scenarios > self.settings.tree_nodes:
@@ -132,7 +138,8 @@ class MacroDespot:
 
     def _result(self, macro_actions: MacroActions, finished: bool, started: float, keep_tree: bool) -> Plan:
         counters, root = self._tree.counters[0], self._tree.nodes[ROOT]
-        values = self._tree.branches["lower"][root.first_branch : root.first_branch + len(macro_actions)].copy()
+        branches = self._tree.branches[root.first_branch : root.first_branch + len(macro_actions)]
+        values = branches["lower"].copy()
         choice, value = int(values.argmax()), float(values.max())
         if root.default_value > value:
             choice, value = int(root.default_macro), float(root.default_value)
@@ -149,6 +156,8 @@ class MacroDespot:
             seconds=time.perf_counter() - started,
             stopped_by=TREE_FULL if counters.full else GAP_CLOSED if finished else BUDGET_USED,
             values=values,
+            uppers=branches["upper"].copy(),
+            macro_actions=macro_actions,
             tree=snapshot(self._tree) if keep_tree else None,
         )
 

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from magic_pomdp.core.belief import Belief
+from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.task import Task
 from magic_pomdp.planners.pomcpow_tree import PomcpowSnapshot
 from magic_pomdp.planners.tree import TreeSnapshot
@@ -68,6 +69,10 @@ class Plan:
     values: np.ndarray | None = None
     """What each macro-action of the set, or each action that the search has tried, is expected to earn; shape
     (count,)."""
+    uppers: np.ndarray | None = None
+    """Upper bound of each of them; None from a planner that has no bounds."""
+    macro_actions: MacroActions | None = None
+    """The macro-action set, or the actions that the search has tried."""
     tree: TreeSnapshot | PomcpowSnapshot | None = None
     """The search tree, if it was asked for."""
 

@@ -26,6 +26,7 @@ from magic_pomdp.planners.plan import BUDGET_USED, TREE_FULL, Budget, Plan
 from magic_pomdp.planners.pomcpow_tree import (
     NO_ROOM,
     ROOT,
+    PomcpowSnapshot,
     add_branch,
     add_child,
     add_state,
@@ -34,6 +35,7 @@ from magic_pomdp.planners.pomcpow_tree import (
     new_tree,
     same_row,
     snapshot,
+    used_part,
 )
 from magic_pomdp.planners.search import check_macro_actions, check_situation, spend
 from magic_pomdp.planners.tree import compiled, copy_row, kernel
@@ -132,6 +134,10 @@ class Pomcpow:
         spend(budget or self.budget, started, self._tree.counters, lambda step_limit: extend(*search, step_limit))
         return self._result(started, keep_tree)
 
+    def last_tree(self) -> PomcpowSnapshot:
+        """The search tree of the last plan, in place: the next plan overwrites it."""
+        return used_part(self._tree)
+
     def _make_rules(self) -> Rules:
         """The settings as kernels take them: always of the same kinds, so that they are compiled once."""
         others = ("horizon", "conditions")
@@ -142,7 +148,8 @@ class Pomcpow:
 
     def _result(self, started: float, keep_tree: bool) -> Plan:
         tree, counters, root = self._tree, self._tree.counters[0], self._tree.nodes[ROOT]
-        values = tree.scores["value"][root.first_branch : root.first_branch + root.branch_count].copy()
+        branches = slice(root.first_branch, root.first_branch + root.branch_count)
+        values = tree.scores["value"][branches].copy()
         choice = int(values.argmax())
         return Plan(
             macro_action=tree.actions[root.first_branch + choice][None].copy(),
@@ -157,6 +164,7 @@ class Pomcpow:
             seconds=time.perf_counter() - started,
             stopped_by=TREE_FULL if counters.full else BUDGET_USED,
             values=values,
+            macro_actions=MacroActions.repeat(tree.actions[branches], 1),
             tree=snapshot(tree) if keep_tree else None,
         )
 

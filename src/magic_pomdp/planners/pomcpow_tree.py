@@ -113,7 +113,7 @@ def new_tree(task: Task, node_capacity: int, depth: int) -> PomcpowTree:
 
 
 class PomcpowSnapshot(NamedTuple):
-    """A copy of the tree that a search built; see PomcpowTree."""
+    """The tree that a search built; see PomcpowTree."""
 
     nodes: np.ndarray
     observations: np.ndarray
@@ -125,19 +125,24 @@ class PomcpowSnapshot(NamedTuple):
     weights: np.ndarray
 
 
-def snapshot(tree: PomcpowTree) -> PomcpowSnapshot:
-    """Copy what a search has built, so that the next one does not overwrite it."""
+def used_part(tree: PomcpowTree) -> PomcpowSnapshot:
+    """What a search has built, in place: the next one overwrites it."""
     count = tree.counters[0]
     return PomcpowSnapshot(
-        nodes=tree.nodes[: count.nodes].copy(),
-        observations=tree.observations[: count.nodes].copy(),
-        branches=tree.branches[: count.branches].copy(),
-        scores=tree.scores[: count.branches].copy(),
-        actions=tree.actions[: count.branches].copy(),
-        children=tree.children[: count.children].copy(),
-        states=tree.states[: count.states].copy(),
-        weights=tree.weights[: count.states].copy(),
+        nodes=tree.nodes[: count.nodes],
+        observations=tree.observations[: count.nodes],
+        branches=tree.branches[: count.branches],
+        scores=tree.scores[: count.branches],
+        actions=tree.actions[: count.branches],
+        children=tree.children[: count.children],
+        states=tree.states[: count.states],
+        weights=tree.weights[: count.states],
     )
+
+
+def snapshot(tree: PomcpowTree) -> PomcpowSnapshot:
+    """Copy what a search has built, so that the next one does not overwrite it."""
+    return PomcpowSnapshot(*(part.copy() for part in used_part(tree)))
 
 
 @compiled

@@ -112,7 +112,7 @@ def new_tree(task: Task, scenario_count: int, node_capacity: int, depth: int) ->
 
 
 class TreeSnapshot(NamedTuple):
-    """A copy of the tree that a search built."""
+    """The tree that a search built."""
 
     nodes: np.ndarray  # NODE (nodes,)
     branches: np.ndarray  # BRANCH (branches,)
@@ -120,15 +120,20 @@ class TreeSnapshot(NamedTuple):
     scenarios: np.ndarray  # int32 (rows,)
 
 
-def snapshot(tree: Tree) -> TreeSnapshot:
-    """Copy what a search has built, so that the next one does not overwrite it."""
+def used_part(tree: Tree) -> TreeSnapshot:
+    """What a search has built, in place: the next one overwrites it."""
     counters = tree.counters[0]
     return TreeSnapshot(
-        nodes=tree.nodes[: counters.nodes].copy(),
-        branches=tree.branches[: counters.branches].copy(),
-        states=tree.states[: counters.scenarios].copy(),
-        scenarios=tree.scenarios[: counters.scenarios].copy(),
+        nodes=tree.nodes[: counters.nodes],
+        branches=tree.branches[: counters.branches],
+        states=tree.states[: counters.scenarios],
+        scenarios=tree.scenarios[: counters.scenarios],
     )
+
+
+def snapshot(tree: Tree) -> TreeSnapshot:
+    """Copy what a search has built, so that the next one does not overwrite it."""
+    return TreeSnapshot(*(part.copy() for part in used_part(tree)))
 
 
 @compiled

@@ -32,7 +32,7 @@ from magic_pomdp.planners.pomcpow import Pomcpow
 from magic_pomdp.running.doctor import cpu_name
 from magic_pomdp.running.episode import draw_beginning
 from magic_pomdp.tasks.light_dark import LightDark, X
-from magic_pomdp.tasks.puck_push import PuckPush
+from magic_pomdp.tasks.puck_push import BOT_X, PuckPush
 
 kernel = njit(cache=True, error_model="numpy")
 
@@ -77,10 +77,13 @@ def _measure_all(budget: Budget) -> Iterator[Measurement]:
     yield from _measure(_simulator(task), "/s", "steps in the bare simulator")
     yield from _measure(_planner(task, 6, budget), "/s", "steps in Macro-DESPOT, length 6", "nodes, length 6")
     yield from _measure(_planner(task, 1, budget), "/s", "steps in Macro-DESPOT, length 1", "nodes, length 1")
+    puck = PuckPush()
+    yield from _measure(_planner(puck, 2, budget), "/s", "steps in Macro-DESPOT, Puck-Push", "nodes, Puck-Push")
     yield from _measure(_pomcpow(task, budget), "/s", "simulations in POMCPOW, Light-Dark")
-    yield from _measure(_pomcpow(PuckPush(), budget), "/s", "simulations in POMCPOW, Puck-Push")
-    yield from _measure(_belief_update(task, lit=False), "ms", "belief update in the dark, 10,000 particles")
-    yield from _measure(_belief_update(task, lit=True), "ms", "belief update in the light, 10,000 particles")
+    yield from _measure(_pomcpow(puck, budget), "/s", "simulations in POMCPOW, Puck-Push")
+    yield from _measure(_belief_in_strip(task, lit=False), "ms", "belief update in the dark, 10,000 particles")
+    yield from _measure(_belief_in_strip(task, lit=True), "ms", "belief update in the light, 10,000 particles")
+    yield from _measure(_belief_on_board(puck), "ms", "belief update in Puck-Push, 10,000 particles")
     yield from _measure(_decoding, "µs", "decoding 8 curves of length 8")
     yield from _measure(_command("-c", "import magic_pomdp"), "s", "import magic_pomdp, from the shell")
     with tempfile.TemporaryDirectory() as folder:
@@ -156,15 +159,26 @@ def _pomcpow(task: Task, budget: Budget) -> Callable[[], tuple[float, ...]]:
     return probe
 
 
-def _belief_update(task: Task, lit: bool) -> Callable[[], tuple[float, ...]]:
-    """One step along the strip of light, or beside it."""
+def _belief_in_strip(task: Task, lit: bool) -> Callable[[], tuple[float, ...]]:
+    """One step along Light-Dark's strip of light, or beside it."""
     context = np.array([3.0, 0.0, 0.0, -3.0, 0.0])
     particles = Belief.initial(task, context, 10_000).particles
     if lit:
         particles[:, X] *= 0.0
-    action = np.array([0.0, 1.0])
     observation = np.array([1.0, 0.0, 0.0]) if lit else np.zeros(3)
-    belief, count = Belief(task, context, particles), 20
+    return _belief_update(Belief(task, context, particles), np.array([0.0, 1.0]), observation)
+
+
+def _belief_on_board(task: Task) -> Callable[[], tuple[float, ...]]:
+    """One step of Puck-Push that pushes the puck, and shows it."""
+    context = np.array([1000.0, 299.0])
+    belief = Belief.initial(task, context, 10_000)
+    belief.particles[:, BOT_X] += 70.0
+    return _belief_update(belief, np.array([1.0, 0.0]), np.array([470.0, 299.0, 1.0, 524.0, 299.0]))
+
+
+def _belief_update(belief: Belief, action: np.ndarray, observation: np.ndarray) -> Callable[[], tuple[float, ...]]:
+    particles, count = belief.particles.copy(), 20
 
     def probe() -> tuple[float, ...]:
         seconds = 0.0

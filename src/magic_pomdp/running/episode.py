@@ -21,6 +21,9 @@ kernel = njit(cache=True, error_model="numpy")
 BEGINNING, WORLD, BELIEF, PLAN = range(4)
 """What a random stream of an episode is for. The world's noise at a time is the same whatever was done before."""
 
+NOT_PLANNED = -1
+"""The choice of a plan that nobody has made."""
+
 
 @dataclass(frozen=True)
 class EpisodeRecord:
@@ -83,8 +86,14 @@ class Moment:
     belief: Belief
     plan: Plan
     """The plan being carried out."""
+    next_plan: Plan | None
+    """The plan made meanwhile, by a planner that plans while the robot acts."""
     reward: float
     """Earned by the step that led here; 0 at the beginning."""
+    action: np.ndarray | None
+    """What was done in that step; None at the beginning."""
+    observation: np.ndarray | None
+    """What was observed in it; None at the beginning."""
 
 
 def run_episode(
@@ -109,6 +118,7 @@ def run_episode(
     plans: list[Plan] = []
     states = [state.copy()]
     outcome = RUNNING
+    step: tuple[float, np.ndarray | None, np.ndarray | None] = 0.0, None, None
 
     def make_plan(situation: Belief | np.ndarray) -> Plan:
         plan = planner.plan(situation, context, seed=stream_key(seed, episode, PLAN, len(rewards)))
@@ -130,19 +140,20 @@ def run_episode(
             action = check_vector(action, task.action_size, "planner's action")
             errors.append(belief.error(state))
             if watch is not None:
-                watch(Moment(context, state, belief, plan, rewards[-1] if rewards else 0.0))
+                watch(Moment(context, state, belief, plan, next_plan, *step))
             observation = np.zeros(task.observation_size)
             reward, outcome = _step(task, context, state, action, world, len(rewards), random, observation)
             if not math.isfinite(reward):
                 raise ValueError(f"{type(task).__name__}.step gave the reward {reward} after {len(rewards)} steps.")
             rewards.append(reward)
             states.append(state.copy())
+            step = reward, action, observation
             outcome = int(outcome)
             if outcome != RUNNING or len(rewards) >= task.max_steps:
                 break
             belief.update(action, observation)
     if watch is not None:
-        watch(Moment(context, state, belief, plan, rewards[-1]))
+        watch(Moment(context, state, belief, plan, next_plan, *step))
     return EpisodeRecord(
         episode=episode,
         total_return=math.fsum(rewards),
@@ -178,7 +189,7 @@ def idle_plan(task: Task, length: int) -> Plan:
     """What the robot does until it has its first plan."""
     return Plan(
         np.repeat(check_vector(task.idle(), task.action_size, "idle action")[None], length, axis=0),
-        choice=-1, value=0.0, lower=None, upper=None, trials=0, nodes=0, depth=0, steps=0, seconds=0.0,
+        choice=NOT_PLANNED, value=0.0, lower=None, upper=None, trials=0, nodes=0, depth=0, steps=0, seconds=0.0,
         stopped_by=BUDGET_USED,
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import normal, uniform
+from magic_pomdp.core.scene import Circle, Scene, Shape, Track, rectangle
 from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, PomcpowNumbers, Task
 from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
@@ -186,15 +187,17 @@ class LightDark(Task):
     def macro_space(self, length: int) -> BezierSpace:
         return BezierSpace(length, extra=(((0.0, 0.0),),))  # Stop is always there, and never more than once
 
-    def draw(self, axes, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
-        from matplotlib.patches import Circle
+    def scene(self, context: np.ndarray) -> Scene:
+        edge, light, width = 1.9 * self.arena, context[LIGHT], self.light_half_width
+        strip = rectangle(light - width, -edge, light + width, edge, "light")
+        goal = Circle(context[GOAL_X], context[GOAL_Y], self.goal_radius, "goal", filled=False)
+        return Scene(
+            view=(-edge, -edge, edge, edge),
+            shapes=(strip, goal),
+            robot=(X, Y),
+            particles=(Track(X, Y),),
+            trails=(Track(X, Y, "path"),),
+        )
 
-        edge = 1.9 * self.arena
-        axes.set(xlim=(-edge, edge), ylim=(-edge, edge), aspect="equal", facecolor="#39424e", xticks=[], yticks=[])
-        light, width = context[LIGHT], self.light_half_width
-        axes.axvspan(light - width, light + width, color="#ffe9a8")
-        shown = particles[:: max(1, len(particles) // 400)]
-        axes.scatter(shown[:, X], shown[:, Y], s=3, color="#7fc8ff", alpha=0.5, linewidths=0)
-        axes.add_patch(Circle((context[GOAL_X], context[GOAL_Y]), self.goal_radius, fill=False, color="#6fe08a", lw=2))
-        axes.plot(states[:, X], states[:, Y], color="white", lw=1.2)
-        axes.plot(states[-1, X], states[-1, Y], "o", color="#ff6b5e", ms=6)
+    def sprites(self, context: np.ndarray, state: np.ndarray, particles: np.ndarray) -> tuple[Shape, ...]:
+        return (Circle(state[X], state[Y], 0.045 * self.arena, "robot"),)

@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from magic_pomdp.core.randomness import uniform
+from magic_pomdp.core.scene import Circle, Scene, Shape, Text, rectangle
 from magic_pomdp.core.task import RUNNING, PomcpowNumbers, Task
 
 LISTEN, OPEN_LEFT, OPEN_RIGHT = range(3)
@@ -77,8 +78,13 @@ class Tiger(Task):
     def actions(self) -> np.ndarray:
         return np.array([[LISTEN], [OPEN_LEFT], [OPEN_RIGHT]], dtype=np.float64)
 
-    def draw(self, axes, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
-        right = particles[:, 0].mean()
-        axes.bar([0, 1], [1.0 - right, right], color=["#7fc8ff", "#7fc8ff"])
-        axes.plot(states[-1, 0], 0.5, "o", color="#ff6b5e", ms=12)
-        axes.set(xlim=(-0.6, 1.6), ylim=(0.0, 1.0), xticks=[0, 1], xticklabels=["left", "right"], ylabel="belief")
+    def scene(self, context: np.ndarray) -> Scene:
+        doors = [rectangle(side + 0.1, 0.0, side + 0.9, 1.0, "surface") for side in (0, 1)]
+        words = Text(0.5, -0.12, "left"), Text(1.5, -0.12, "right")
+        return Scene(view=(-0.2, -0.3, 2.2, 1.3), shapes=(*doors, *words))
+
+    def sprites(self, context: np.ndarray, state: np.ndarray, particles: np.ndarray) -> tuple[Shape, ...]:
+        """How likely the tiger is behind each door, and where it is."""
+        right = float(particles[:, 0].mean())
+        bars = [rectangle(x + 0.1, 0.0, x + 0.9, height, "belief") for x, height in ((0, 1.0 - right), (1, right))]
+        return *bars, Circle(state[0] + 0.5, 1.12, 0.07, "robot")

@@ -11,6 +11,7 @@ from numba import njit
 
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import normal, uniform
+from magic_pomdp.core.scene import Circle, Line, Scene, Shape, Track
 from magic_pomdp.core.task import RUNNING, SUCCESS, PomcpowNumbers, Task
 from magic_pomdp.macros.straight import directions
 
@@ -217,20 +218,20 @@ class VdpTag(Task):
         macro_actions.actions[:, :-1, LOOK] = 0.0
         return macro_actions
 
-    def draw(self, axes, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
-        from matplotlib.patches import Circle
+    def scene(self, context: np.ndarray) -> Scene:
+        edge, begin, end = 1.05 * self.arena, self.barrier_begin, self.barrier_end
+        axes = ((1, 0), (-1, 0), (0, 1), (0, -1))
+        return Scene(
+            view=(-edge, -edge, edge, edge),
+            shapes=[Line(((begin * x, begin * y), (end * x, end * y)), "obstacle", 3.0) for x, y in axes],
+            robot=(AGENT_X, AGENT_Y),
+            particles=(Track(TARGET_X, TARGET_Y),),
+            trails=(Track(TARGET_X, TARGET_Y, "object"), Track(AGENT_X, AGENT_Y, "path")),
+        )
 
-        edge = 1.05 * self.arena
-        axes.set(xlim=(-edge, edge), ylim=(-edge, edge), aspect="equal", facecolor="#39424e", xticks=[], yticks=[])
-        for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1)):
-            ends = np.array([self.barrier_begin, self.barrier_end])
-            axes.plot(ends * x, ends * y, color="#c9d1d9", lw=2)
-        shown = particles[:: max(1, len(particles) // 400)]
-        axes.scatter(shown[:, TARGET_X], shown[:, TARGET_Y], s=3, color="#ffd166", alpha=0.5, linewidths=0)
-        axes.plot(states[:, TARGET_X], states[:, TARGET_Y], color="#6fe08a", lw=0.6, alpha=0.7)
-        axes.plot(states[:, AGENT_X], states[:, AGENT_Y], color="white", lw=1.2)
-        axes.add_patch(Circle((states[-1, TARGET_X], states[-1, TARGET_Y]), self.tag_radius, color="#6fe08a"))
-        axes.plot(states[-1, AGENT_X], states[-1, AGENT_Y], "o", color="#ff6b5e", ms=5)
+    def sprites(self, context: np.ndarray, state: np.ndarray, particles: np.ndarray) -> tuple[Shape, ...]:
+        target = Circle(state[TARGET_X], state[TARGET_Y], self.tag_radius, "object")
+        return target, Circle(state[AGENT_X], state[AGENT_Y], 0.025 * self.arena, "robot")
 
 
 @njit

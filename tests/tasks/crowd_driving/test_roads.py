@@ -12,7 +12,6 @@ from shapely.ops import substring
 
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.tasks.crowd_driving.building import load_map
-from magic_pomdp.tasks.crowd_driving.drawing import draw_roads
 from magic_pomdp.tasks.crowd_driving.meskel import read_figures
 from magic_pomdp.tasks.crowd_driving.roads import (
     FIRST_ROUTE,
@@ -316,12 +315,3 @@ def test_tables_fit_compiled_code():
 def test_an_unknown_variant_is_refused():
     with pytest.raises(ValueError, match="variant must be one of default, reference, not 'other'"):
         load_map(variant="other")
-
-
-def test_the_roads_can_be_drawn(tmp_path):
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    figure, axes = pyplot.subplots()
-    draw_roads(axes, DEFAULT, entry=0, exit=2)
-    assert len(axes.lines) == len(NETWORK.lanes)
-    figure.savefig(tmp_path / "roads.png")
-    pyplot.close(figure)

@@ -1,79 +1,120 @@
-"""Roads for a person to look at."""
+"""What Crowd-Driving looks like: roads, the robot's path, cars, and where the belief expects them to go."""
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from magic_pomdp.core.scene import Line, Points, Polygon, Scene, Shape, Track, box
 from magic_pomdp.tasks.crowd_driving.building import RoadMap
-from magic_pomdp.tasks.crowd_driving.car import MIDDLE, corner
-from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, FRONT, SIN, X, Y
-from magic_pomdp.tasks.crowd_driving.layout import ARC, AREA, PROGRESS, TRACK
-from magic_pomdp.tasks.crowd_driving.roads import place_on
+from magic_pomdp.tasks.crowd_driving.car import HALF, MIDDLE
+from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, FRONT, SIDE, SIN, X, Y
+from magic_pomdp.tasks.crowd_driving.layout import ARC, TRACK
+from magic_pomdp.tasks.crowd_driving.roads import RoadTables, place_on
 from magic_pomdp.tasks.crowd_driving.scene import road_area
 
+if TYPE_CHECKING:
+    from shapely import Geometry
+
+MARGIN = 5.0
+"""Metres that are shown around what happens."""
+DETAIL = 0.05
+"""Lines are simplified by so many metres at most."""
 SHOWN = 100
-"""Particles that are drawn."""
-EXPECTED = 15.0
-"""Metres of their cars' routes."""
-VIEW = 70.0
-"""Half the side of the picture, in metres."""
-OWN, OTHER, PATH, BELIEF = "#ff6b5e", "#d7dee8", "#6fe08a", "#ffd166"
-GROUND, ROAD, DRIVABLE, LINE = "#39424e", "#4d5866", "#5f6c7d", "#8793a3"
+"""Particles whose expectations are drawn."""
+WAYS = 3
+"""Of every car, so many ways that it is expected to go, the likeliest."""
+AHEAD = np.linspace(FRONT, FRONT + 20.0, 9)
+"""Metres along these ways, from the car's front on."""
+SAME = 1.0
+"""Ways that end no farther from each other are one."""
 
 
-def draw_roads(axes, road_map: RoadMap, entry: int | None = None, exit: int | None = None) -> None:
-    """Draw the roads of a map on matplotlib's `axes`; with an entry and an exit also the area to drive in."""
-    axes.set(aspect="equal", facecolor=GROUND, xticks=[], yticks=[])
-    _fill(axes, road_area(road_map.network), ROAD)
-    if entry is not None and exit is not None:
-        scene = road_map.scene
-        _fill(axes, scene.junction | scene.entries[entry] | scene.exits[exit], DRIVABLE)
-    for lane in road_map.network.lanes:
-        axes.plot(*lane.middle.T, color=LINE, lw=0.4, ls=":" if lane.internal else "-")
+def crowd_scene(road_map: RoadMap, areas: int, path: np.ndarray) -> Scene:
+    """The part of the roads where cars start or the robot may come, what it must not leave (the areas of a mask), and
+    its path."""
+    import shapely
 
-
-def draw_scene(axes, task, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
-    """Draw a moment of Crowd-Driving: cars with their headings, the robot's path, and where the belief expects the
-    other cars to go."""
-    state = states[-1]
-    area, first = int(context[AREA]), task.path_from()
-    entry = next(e for e in range(task.entries) if area >> (1 + e) & 1)
-    exit = next(x for x in range(task.exits) if area >> (1 + task.entries + x) & 1)
-    draw_roads(axes, task.road_map(), entry, exit)
-    path = context[first:].reshape(-1, 2)
-    axes.plot(*path[int(state[PROGRESS]) :].T, color=PATH, lw=1.2, alpha=0.8)
-    axes.plot(states[:, X], states[:, Y], color="white", lw=0.8)
-    roads = task.road_map().tables
-    shown = particles[:: max(1, len(particles) // SHOWN)]
-    ahead = np.arange(0.0, EXPECTED + 1.0, 1.0)
-    for car in range(CAR, CAR * (task.cars + 1), CAR):
-        tracks, counts = np.unique(shown[:, car + TRACK].astype(int), return_counts=True)
-        for track, count in zip(tracks, counts, strict=True):
-            arc = shown[shown[:, car + TRACK] == track, car + ARC].mean()
-            way = np.array([place_on(roads, track, arc + metres) for metres in ahead])
-            axes.plot(*way.T, color=BELIEF, lw=1.5, alpha=0.15 + 0.75 * count / len(shown), solid_capstyle="round")
-    for car in range(CAR * task.cars, -1, -CAR):
-        _draw_car(axes, state, car, OWN if car == 0 else OTHER)
-    middle = 0.5 * (state[X] + task.middle_x), 0.5 * (state[Y] + task.middle_y)
-    axes.set(xlim=(middle[0] - VIEW, middle[0] + VIEW), ylim=(middle[1] - VIEW, middle[1] + VIEW))
-
-
-def _draw_car(axes, state: np.ndarray, car: int, color: str) -> None:
-    """The body, and a line from its middle to its front."""
-    from matplotlib.patches import Polygon
-
-    axes.add_patch(Polygon([corner(state, car, k) for k in (0, 1, 3, 2)], facecolor=color, edgecolor="black", lw=0.4))
-    along = np.array([MIDDLE, FRONT])
-    axes.plot(
-        state[car + X] + along * state[car + COS], state[car + Y] + along * state[car + SIN], color="black", lw=0.7
+    west, south, east, north = road_map.scene.spawn_box
+    corners = np.vstack([path, [(west, south), (east, north)]])
+    (left, bottom), (right, top) = corners.min(axis=0) - MARGIN, corners.max(axis=0) + MARGIN
+    seen = shapely.box(left, bottom, right, top)
+    allowed = shapely.union_all([area for k, area in enumerate(road_map.scene.areas) if areas >> k & 1])
+    return Scene(
+        view=(left, bottom, right, top),
+        shapes=(
+            *_filled(road_area(road_map.network) & seen),
+            *_lanes(road_map, seen),
+            *_outlines(allowed.boundary & seen),
+            Line(_points(shapely.LineString(path)), "goal", 2.0),
+        ),
+        robot=(X, Y),
+        trails=(Track(X, Y, "path"),),
     )
 
 
-def _fill(axes, area, color: str) -> None:
-    """Fill polygons, but not their holes."""
+def crowd_sprites(roads: RoadTables, state: np.ndarray, particles: np.ndarray) -> tuple[Shape, ...]:
+    """The cars, and for each of the others as many ways: shapes keep their places in the list as time goes on."""
+    cars = range(0, len(state) - 1, CAR)
+    shown = particles[:: max(1, len(particles) // SHOWN)]
+    bodies = [part for car in cars for part in _car(state[car : car + CAR], "robot" if car == 0 else "other")]
+    return (*bodies, *(way for car in cars[1:] for way in _ways(roads, shown[:, car + TRACK], shown[:, car + ARC])))
+
+
+def _car(car: np.ndarray, role: str) -> tuple[Polygon, Polygon]:
+    """The body, and the windscreen, which tells front from back."""
+    heading = math.atan2(car[SIN], car[COS])
+
+    def part(middle: float, length: float, width: float, role: str) -> Polygon:
+        return box(car[X] + middle * car[COS], car[Y] + middle * car[SIN], heading, length, width, role)
+
+    return part(MIDDLE, 2.0 * HALF, 2.0 * SIDE, role), part(0.6 * FRONT, 0.8, 1.6 * SIDE, "ground")
+
+
+def _ways(roads: RoadTables, tracks: np.ndarray, arcs: np.ndarray) -> list[Line]:
+    """The ways that a car is expected to go, the wider the likelier. If there are fewer, the last is repeated."""
+    found: list[tuple[float, np.ndarray]] = []
+    for track in np.unique(tracks):
+        arc, share = arcs[tracks == track].mean(), float((tracks == track).mean())
+        way = np.array([place_on(roads, int(track), arc + metres) for metres in AHEAD])
+        for k, (other_share, other) in enumerate(found):
+            if np.hypot(*(other[-1] - way[-1])) < SAME:
+                found[k] = other_share + share, other
+                break
+        else:
+            found.append((share, way))
+    likely = sorted(range(len(found)), key=lambda k: -found[k][0])[:WAYS]
+    lines = [Line(tuple(map(tuple, found[k][1])), "belief", 0.5 + 2.5 * found[k][0]) for k in sorted(likely)]
+    return lines + [lines[-1]] * (WAYS - len(lines))
+
+
+def _filled(area: "Geometry") -> Iterator[Polygon]:
+    """Polygons, and then their holes."""
     import shapely
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path
 
     polygons = [part for part in shapely.get_parts(area) if part.geom_type == "Polygon"]
     for polygon in polygons:
-        rings = [Path(np.array(ring.coords), closed=True) for ring in (polygon.exterior, *polygon.interiors)]
-        axes.add_patch(PathPatch(Path.make_compound_path(*rings), facecolor=color, edgecolor="none"))
+        yield Polygon(_points(polygon.exterior), "surface")
+    for polygon in polygons:
+        yield from (Polygon(_points(hole), "ground") for hole in polygon.interiors)
+
+
+def _lanes(road_map: RoadMap, seen: "Geometry") -> Iterator[Line]:
+    import shapely
+
+    for lane in road_map.network.lanes:
+        for part in shapely.get_parts(shapely.LineString(lane.middle) & seen):
+            if part.length > 0.0:
+                yield Line(_points(part), "shade", 1.0, dashed=lane.internal)
+
+
+def _outlines(boundary: "Geometry") -> Iterator[Line]:
+    import shapely
+
+    merged = shapely.line_merge(shapely.union_all(shapely.get_parts(boundary)))
+    return (Line(_points(part), "obstacle", 1.0) for part in shapely.get_parts(merged) if part.length > 0.0)
+
+
+def _points(line: "Geometry") -> Points:
+    return [(x, y) for x, y in line.simplify(DETAIL).coords]

@@ -17,6 +17,7 @@ from numba import njit
 from magic_pomdp.core.compiling import not_inlined
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import integer, uniform
+from magic_pomdp.core.scene import Scene, Shape
 from magic_pomdp.core.task import FAILURE, KEYS, RUNNING, SUCCESS, PomcpowNumbers
 from magic_pomdp.macros.turn_and_go import TurnAndGoSpace
 from magic_pomdp.tasks.crowd_driving.car import (
@@ -29,6 +30,7 @@ from magic_pomdp.tasks.crowd_driving.car import (
     log_density,
     move,
 )
+from magic_pomdp.tasks.crowd_driving.drawing import crowd_scene, crowd_sprites
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
 from magic_pomdp.tasks.crowd_driving.layout import ARC, AREA, CARS_FROM, PROGRESS, SEEN, STEPS, TRACK
 from magic_pomdp.tasks.crowd_driving.roads import JUNCTION, advance, draw_place, inside, place_on
@@ -324,10 +326,12 @@ class CrowdDriving(Traffic):
             "off_road_rate": float(failed and not collided),
         }
 
-    def draw(self, axes, context: np.ndarray, states: np.ndarray, particles: np.ndarray) -> None:
-        from magic_pomdp.tasks.crowd_driving.drawing import draw_scene
+    def scene(self, context: np.ndarray) -> Scene:
+        path = context[self.path_from() :].reshape(-1, 2)
+        return crowd_scene(self.road_map(), int(context[AREA]), path)
 
-        draw_scene(axes, self, context, states, particles)
+    def sprites(self, context: np.ndarray, state: np.ndarray, particles: np.ndarray) -> tuple[Shape, ...]:
+        return crowd_sprites(self.road_map().tables, state, particles)
 
     # ----------------------------------------------------------------------------------------------------- the networks
 
