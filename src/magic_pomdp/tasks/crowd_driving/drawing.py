@@ -25,7 +25,7 @@ SHOWN = 100
 """Particles whose expectations are drawn."""
 WAYS = 3
 """Of every car, so many ways that it is expected to go, the likeliest."""
-AHEAD = np.linspace(FRONT, FRONT + 20.0, 9)
+AHEAD = np.linspace(FRONT, FRONT + 15.0, 8)
 """Metres along these ways, from the car's front on."""
 SAME = 1.0
 """Ways that end no farther from each other are one."""
@@ -85,7 +85,7 @@ def _ways(roads: RoadTables, tracks: np.ndarray, arcs: np.ndarray) -> list[Line]
         else:
             found.append((share, way))
     likely = sorted(range(len(found)), key=lambda k: -found[k][0])[:WAYS]
-    lines = [Line(tuple(map(tuple, found[k][1])), "belief", 0.5 + 2.5 * found[k][0]) for k in sorted(likely)]
+    lines = [Line(tuple(map(tuple, found[k][1])), "belief", 0.4 + 1.6 * found[k][0]) for k in sorted(likely)]
     return lines + [lines[-1]] * (WAYS - len(lines))
 
 
