@@ -421,3 +421,53 @@ def test_an_interrupted_recording_is_saved_apart(run, tmp_path, monkeypatch):
     found["episodes"] = []
     code, _, err = run(*small)
     assert (code, "nothing is saved" in err) == (130, True)
+
+
+# ------------------------------------------------------------------------------------------- video, figures and report
+
+
+def test_report_of_what_was_evaluated(run, tmp_path, monkeypatch):
+    small = ("--episodes", 2, *SMALL, "--workers", 0)
+    assert run("evaluate", "tiger", *small)[0] == 0
+    assert run("record", "tiger", "--episodes", 1, "--steps", 300, "--set", "max_steps=3", "--workers", 0)[0] == 0
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    code, out, _ = run("report", "results", "tiger_macro-despot_seed0.record.gz", "--title", "Tigers")
+    assert (code, opened) == (0, [(tmp_path / "report.html").as_uri()])
+    assert str(tmp_path / "report.html") in out
+    assert "<h1>Tigers</h1>" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("report",), "Name at least one file or folder of results."),
+        (("report", "none.json"), "There is no file or folder none.json."),
+        (("report", "foreign.json"), "foreign.json holds no result of magic-pomdp"),
+        (("report", "damaged.record.gz"), "damaged.record.gz is not a recording, or is damaged."),
+        (("report", "empty"), "The folder empty holds no results"),
+        (("report", "bench.json", "--out", "missing/r.html"), "There is no folder"),
+        (("report", "bench.json", "--out", "empty"), "is a folder: name a file in it."),
+        (("video",), "Name at least one recording"),
+        (("video", "none.gz"), "There is no file none.gz."),
+        (("video", "foreign.json"), "foreign.json is not a recording, or is damaged."),
+        (("video", "damaged.record.gz", "--out", "a.gif"), "is not a recording, or is damaged."),
+        (("figures", "tigr"), "There is no task 'tigr'"),
+        (("figures", "tiger", "--workers", "0"), "No trained generator ships for tiger"),
+        (("figures", "vdp-tag", "--workers", "0"), "No trained generator ships for vdp-tag"),
+        (("figures", "light-dark", "--out", "a.txt"), "A picture's name ends with .png, .svg or .pdf"),
+        (("figures", "light-dark", "--out", "missing/a.png"), "There is no folder"),
+    ],
+)
+def test_what_cannot_be_shown(run, tmp_path, arguments, sentence):
+    (tmp_path / "foreign.json").write_text('{"name": "something"}')
+    (tmp_path / "damaged.record.gz").write_bytes(b"\x1f\x8b\x08\x00cut")
+    (tmp_path / "bench.json").write_text('{"version": "1", "processor": "p", "measurements": []}')
+    (tmp_path / "empty").mkdir()
+    before = sorted(tmp_path.iterdir())
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("magic-pomdp: ")
+    assert sentence in err
+    assert len(err.splitlines()) == 1
+    assert sorted(tmp_path.iterdir()) == before

@@ -54,6 +54,9 @@ _PLACES = {
     "record_episodes": "running.recording",
     "save_recording": "running.recording",
     "write_replay": "show.replay",
+    "read_results": "show.results",
+    "write_report": "show.report",
+    "write_video": "show.video",
     "run_episode": "running.episode",
     "Evaluation": "running.evaluate",
     "EvaluationInterrupted": "running.evaluate",
@@ -112,6 +115,9 @@ if TYPE_CHECKING:
     from magic_pomdp.running.recording import record_episodes as record_episodes
     from magic_pomdp.running.recording import save_recording as save_recording
     from magic_pomdp.show.replay import write_replay as write_replay
+    from magic_pomdp.show.report import write_report as write_report
+    from magic_pomdp.show.results import read_results as read_results
+    from magic_pomdp.show.video import write_video as write_video
     from magic_pomdp.testing import Finding as Finding
     from magic_pomdp.testing import check_planner as check_planner
     from magic_pomdp.testing import check_task as check_task

@@ -1,6 +1,7 @@
 import json
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from test_trainer import TINY
 from toy import Target
 
 import magic_pomdp as mp
-from magic_pomdp import Belief, Budget, MagicPlanner, PlannerChoice, cli, evaluate, load_model, make_task, run_episode
+from magic_pomdp import Belief, Budget, MagicPlanner, PlannerChoice, cli, load_model, make_task, run_episode
 from magic_pomdp.learning import model as model_module
 from magic_pomdp.learning.generator import GeneratorShape
 from magic_pomdp.learning.model import save_model
@@ -233,10 +234,12 @@ def test_the_demo_needs_no_model(shipped):
 def test_the_demo_shows_learned_macro_actions_if_a_model_ships(run, shipped, tmp_path, monkeypatch):
     make_model(shipped / "light-dark.safetensors", make_task("light-dark"), 4)
     # worker processes would look for models where they really are
-    monkeypatch.setattr(demo, "evaluate", lambda *given, **options: evaluate(*given, **options, workers=0))
+    for function in (demo.evaluate, demo.record_episodes):
+        monkeypatch.setattr(demo, function.__name__, partial(function, workers=0))
     code, out, err = run("demo", "--episodes", 1, "--seconds", 0.002, "--folder", "shown")
     assert code == 0, err
     names = ("magic", "macro-despot", "despot")
     assert all(f"{name}, {length}" in out for name, length in zip(names, (4, 6, 1), strict=True))
     made = {path.name for path in (tmp_path / "shown").iterdir()}
-    assert made == {f"{name}.{kind}" for name in names for kind in ("json", "png")}
+    assert made == {f"{name}.{kind}" for name in names for kind in ("json", "record.gz")} | {"report.html"}
+    assert str(tmp_path / "shown" / "report.html") in out

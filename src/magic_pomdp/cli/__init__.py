@@ -7,9 +7,10 @@ from collections.abc import Callable
 import tyro
 
 from magic_pomdp.cli.learning import ablate, curves, models, train
-from magic_pomdp.cli.planning import compare, demo, evaluate, picture, tune
+from magic_pomdp.cli.planning import compare, evaluate, tune
 from magic_pomdp.cli.replaying import record, replay
 from magic_pomdp.cli.shared import BAD_INPUT, FINE, INTERRUPTED, WRONG, complain
+from magic_pomdp.cli.showing import demo, figures, picture, report, video
 from magic_pomdp.cli.tools import bench, check, doctor, tasks
 
 COMMANDS: dict[str, Callable[..., int]] = {
@@ -25,6 +26,9 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "picture": picture,
     "record": record,
     "replay": replay,
+    "video": video,
+    "figures": figures,
+    "report": report,
     "check": check,
     "doctor": doctor,
     "bench": bench,

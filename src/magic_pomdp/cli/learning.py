@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from magic_pomdp.learning.model import Model
 
-PICTURES = (".png", ".svg", ".pdf")
-
 
 @dataclass(frozen=True)
 class AblateSettings:
@@ -53,7 +51,7 @@ class AblateSettings:
     """Episodes on which each best generator is evaluated in the end, the same for all."""
     episode_seed: int = 0
     """Whose episodes they are."""
-    seconds: Annotated[float | None, default("FLOAT", "0.1")] = None
+    seconds: Annotated[float | None, default("FLOAT", "the task's own, mostly 0.1")] = None
     """Budget of a plan in these, in seconds."""
     steps: Annotated[int | None, default("INT", "none")] = None
     """Budget of a plan in primitive steps instead."""
@@ -170,10 +168,10 @@ def curves(
     handcrafted: Annotated[float | None, default("FLOAT", "none")] = None,
     title: Annotated[str | None, default("TEXT", "named after the task")] = None,
 ) -> int:
-    """Draw the learning curves of several trainings into one picture, and save their points as JSON beside it.
+    """Draw the learning curves of several trainings into one picture, and save it as SVG and its points as JSON, too.
 
     Args:
-        out: Where to save the picture: .png, .svg or .pdf.
+        out: Where to save the picture: .png, .svg or .pdf; an .svg is made in any case.
         handcrafted: What the handcrafted macro-actions return; drawn as a dotted line.
         title: What to write above it.
     """
@@ -181,14 +179,14 @@ def curves(
     from magic_pomdp.learning.curves import read_curves
     from magic_pomdp.running.saving import check_writable, save_json
     from magic_pomdp.show.curves import draw_curves
+    from magic_pomdp.show.picture import check_picture
 
-    if out.suffix not in PICTURES:
-        raise ValueError(f"A picture's name ends with {', '.join(PICTURES[:-1])} or {PICTURES[-1]}, not as {out}.")
+    check_picture(out)
     found = read_curves(folders, handcrafted)
     picture, points = check_writable(out), check_writable(out.with_suffix(".json"))
     save_json(points, found.to_json())
-    draw_curves(found, picture, title or "")
-    show(f"Saved as {picture} and {points}")
+    pictures = draw_curves(found, picture, title or "")
+    show(f"Saved as {', '.join(map(str, pictures))} and {points}")
     return FINE
 
 

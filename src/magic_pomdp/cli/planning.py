@@ -141,45 +141,6 @@ class TuneSettings:
     parameters: TaskParameters = ()
 
 
-@dataclass(frozen=True)
-class DemoSettings:
-    """How long to look."""
-
-    episodes: int = 20
-    """Episodes of each planner."""
-    seconds: float = 0.1
-    """Budget of a plan in seconds."""
-    seed: int = 0
-    """What all chance follows from, 0 or more."""
-    folder: Path = Path("results/demo")
-    """Where results and pictures go."""
-
-
-@dataclass(frozen=True)
-class PictureSettings:
-    """What to draw."""
-
-    planner: PlannerName = "macro-despot"
-    """Who acts."""
-    model: Annotated[str | None, default("NAME|FILE", "the best that ships for the task")] = None
-    """MAGIC's trained generator."""
-    macro_length: Annotated[int | None, default("INT", "the task's own")] = None
-    """Length of the macro-actions."""
-    seconds: Annotated[float | None, default("FLOAT", "the task's own, mostly 0.1")] = None
-    """Budget of a plan in seconds."""
-    steps: Annotated[int | None, default("INT", "none")] = None
-    """Budget of a plan in primitive steps instead."""
-    seed: int = 0
-    """What all chance follows from, 0 or more."""
-    episode: int = 0
-    """Which episode of that seed."""
-    frames: int = 4
-    """Moments to show."""
-    out: Annotated[Path | None, default("FILE", "named after task, planner, seed and episode")] = None
-    """Where to save the picture: .png, .svg or .pdf."""
-    parameters: TaskParameters = ()
-
-
 def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
     """Run many episodes of a planner in a task; report the return, and save everything as JSON."""
     from magic_pomdp.running.saving import check_writable, save_json
@@ -260,7 +221,7 @@ def compare(task: TaskName, /, settings: CompareSettings) -> int:
             begin,
             advance,
         )
-    draw_anytime(comparison, folder / "anytime.png")
+    draw_anytime(comparison, folder / "anytime.png")  # and anytime.svg
     for budget in budgets or BUDGETS:
         title = f"{comparison.task}, {settings.episodes} episodes, seed {settings.seed}, {budget} a plan"
         show(comparison_table(title, comparison.at(budget)))
@@ -302,44 +263,6 @@ def tune(task: TaskName, /, settings: TuneSettings) -> int:
     show(tuning_table(tuning))
     options = tuning.options()
     show(f"magic-pomdp evaluate {task} --planner {choice.name} {options}\nThe search is kept in {path}")
-    return FINE
-
-
-def demo(settings: DemoSettings) -> int:
-    """See it work: learned macro-actions, handcrafted ones and none on Light-Dark: a table and pictures."""
-    need("matplotlib", "Drawing", "show")
-    from magic_pomdp.running.workers import start_server
-
-    start_server()
-    from magic_pomdp.show.demo import demo_planners, run_demo
-    from magic_pomdp.show.tables import comparison_table
-
-    folder = make_folder(settings.folder)
-    with episode_progress(len(demo_planners()) * settings.episodes) as advance:
-        evaluations = run_demo(
-            folder, settings.episodes, settings.seconds, settings.seed, lambda _, record: advance(record)
-        )
-    title = f"Light-Dark, {settings.episodes} episodes, seed {settings.seed}, {settings.seconds:g} s a plan"
-    show(comparison_table(title, [evaluation.to_json() for evaluation in evaluations]))
-    show(f"Results and pictures are in {folder}")
-    return FINE
-
-
-def picture(task: TaskName, /, settings: PictureSettings) -> int:
-    """Run one episode and draw some of its moments side by side."""
-    need("matplotlib", "Drawing", "show")
-    from magic_pomdp.core.registry import make_task
-    from magic_pomdp.running.evaluate import PlannerChoice
-    from magic_pomdp.running.saving import check_writable
-    from magic_pomdp.show.picture import draw_episode
-
-    the_task = make_task(task, **task_parameters(settings.parameters))
-    budget = make_budget(settings.seconds, settings.steps)
-    choice = PlannerChoice(settings.planner, settings.macro_length, budget, model=settings.model)
-    name = f"{the_task.name}_{choice.name}_seed{settings.seed}_episode{settings.episode}.png"
-    path = check_writable(settings.out or Path(re.sub(r"[^\w.-]", "-", name)))
-    record = draw_episode(the_task, choice(the_task), path, settings.seed, settings.episode, settings.frames)
-    show(f"{record.outcome}, return {record.total_return:.1f}, {record.steps} steps; saved as {path}")
     return FINE
 
 

@@ -17,6 +17,7 @@ from magic_pomdp.cli.shared import (
     default,
     episode_progress,
     make_budget,
+    open_page,
     show,
     task_parameters,
 )
@@ -34,7 +35,7 @@ class RecordSettings:
     """MAGIC's trained generator."""
     macro_length: Annotated[int | None, default("INT", "the task's own")] = None
     """Length of the macro-actions."""
-    seconds: Annotated[float | None, default("FLOAT", "0.1")] = None
+    seconds: Annotated[float | None, default("FLOAT", "the task's own, mostly 0.1")] = None
     """Budget of a plan in seconds."""
     steps: Annotated[int | None, default("INT", "none")] = None
     """Budget of a plan in primitive steps instead."""
@@ -112,8 +113,5 @@ def replay(
     write_replay(path, recordings)
     show(f"Saved as {path}")
     if settings.open:
-        import webbrowser
-
-        if not webbrowser.open(path.as_uri()):
-            show("No browser was found here: open that file in one.")
+        open_page(path)
     return FINE

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
@@ -41,6 +42,14 @@ def show(what: Any) -> None:
 
     is_text = isinstance(what, str)
     Console().print(what, markup=not is_text, highlight=False, soft_wrap=is_text)
+
+
+def open_page(path: Path) -> None:
+    """Show a page in the browser, or say that there is none."""
+    import webbrowser
+
+    if not webbrowser.open(path.as_uri()):
+        show("No browser was found here: open that file in one.")
 
 
 def task_parameters(assignments: tuple[str, ...]) -> dict[str, str]:

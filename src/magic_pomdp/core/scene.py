@@ -5,8 +5,8 @@ A shape has a *role*, not a colour, so that it can be seen on light and on dark 
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, TypeVar
 
 Role = Literal[
     "ground",
@@ -120,6 +120,22 @@ class Scene:
             "trails": [asdict(track) for track in self.trails],
         }
 
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Scene":
+        """The scene that plain data describe, or a ValueError if they describe none."""
+        try:
+            left, bottom, right, top = map(float, data["view"])
+            x_y = data.get("robot")
+            return cls(
+                (left, bottom, right, top),
+                shapes_from_json(data["shapes"]),
+                (int(x_y[0]), int(x_y[1])) if x_y else None,
+                [_made(Track, track) for track in data["particles"]],
+                [_made(Track, track) for track in data["trails"]],
+            )
+        except (KeyError, TypeError, IndexError, AttributeError):
+            raise ValueError("These data do not describe a scene.") from None
+
 
 def shapes_to_json(shapes: Sequence[Shape]) -> list[dict[str, Any]]:
     """Shapes as plain data, each with its kind."""
@@ -135,3 +151,23 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_rounded(item) for item in value]
     return float(f"{float(value):.6g}")
+
+
+KINDS: dict[str, type[Shape]] = {kind.__name__.lower(): kind for kind in (Circle, Polygon, Line, Text)}
+
+
+def shapes_from_json(shapes: Sequence[dict[str, Any]]) -> list[Shape]:
+    """Shapes from plain data, or a ValueError if some are none."""
+    try:
+        return [_made(KINDS[shape["kind"]], shape) for shape in shapes]
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("These data do not describe shapes.") from None
+
+
+Made = TypeVar("Made")
+
+
+def _made(kind: type[Made], data: dict[str, Any]) -> Made:
+    """A thing of a kind from its named parts; names that the kind does not know are left out."""
+    known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: value for name, value in data.items() if name in known})

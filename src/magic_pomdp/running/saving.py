@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +41,18 @@ def save_json(path: Path, data: dict[str, Any]) -> None:
 
 def save_bytes(path: Path, content: bytes) -> None:
     """Write a file in one step: whoever reads it sees the old content or the new, never half."""
+    with in_one_step(path) as temporary, temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def in_one_step(path: Path) -> Iterator[Path]:
+    """Gives a file to write to, which takes the place of `path` at the end, or is gone if something goes wrong."""
     temporary = _temporary(path)
     try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        yield temporary
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from magic_pomdp.running.compare import PUBLISHED, Comparison
+from magic_pomdp.show.picture import save_as
 
 
-def draw_anytime(comparison: Comparison, path: Path) -> None:
-    """Save the anytime curves of a comparison, with standard errors, and the published returns as dotted lines."""
+def draw_anytime(comparison: Comparison, path: Path) -> list[Path]:
+    """Save the anytime curves of a comparison, as SVG too, with standard errors; dotted lines are published returns."""
     figure = Figure(figsize=(6.4, 4.0), layout="constrained")
     axes = figure.subplots()
     unit = "s"
@@ -30,5 +30,4 @@ def draw_anytime(comparison: Comparison, path: Path) -> None:
     )
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
-    FigureCanvasAgg(figure)
-    figure.savefig(path, dpi=120)
+    return save_as(figure, path)

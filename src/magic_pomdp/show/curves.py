@@ -2,15 +2,16 @@
 
 from pathlib import Path
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from magic_pomdp.learning.curves import Curves
 from magic_pomdp.running.compare import PUBLISHED
+from magic_pomdp.show.picture import save_as
 
 
-def draw_curves(curves: Curves, path: Path, title: str = "") -> None:
-    """Save learning curves with standard errors; dotted lines are what the paper and the handcrafted set return."""
+def draw_curves(curves: Curves, path: Path, title: str = "") -> list[Path]:
+    """Save learning curves with standard errors, as SVG too; dotted lines are what the paper and the handcrafted set
+    return."""
     figure = Figure(figsize=(6.4, 4.0), layout="constrained")
     axes = figure.subplots()
     colours: dict[str, str] = {}
@@ -35,5 +36,4 @@ def draw_curves(curves: Curves, path: Path, title: str = "") -> None:
     axes.grid(alpha=0.3)
     if axes.get_legend_handles_labels()[1]:
         axes.legend(fontsize=8)
-    FigureCanvasAgg(figure)
-    figure.savefig(path, dpi=120)
+    return save_as(figure, path)

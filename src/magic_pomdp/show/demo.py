@@ -1,4 +1,4 @@
-"""What the software does, in a minute or two: MAGIC, Macro-DESPOT and DESPOT on Light-Dark, a table and pictures."""
+"""What the software does, in a minute or two: MAGIC, Macro-DESPOT and DESPOT on Light-Dark, and a page about it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,12 +8,17 @@ from magic_pomdp.planners.plan import Budget
 from magic_pomdp.running.compare import able_planners
 from magic_pomdp.running.episode import EpisodeRecord
 from magic_pomdp.running.evaluate import Evaluation, PlannerChoice, evaluate
+from magic_pomdp.running.recording import record_episodes, save_recording
 from magic_pomdp.running.saving import save_json
-from magic_pomdp.show.picture import draw_episode
+from magic_pomdp.show.report import write_report
+from magic_pomdp.show.results import read_results
 
 TASK = "light-dark"
 PLANNERS = ("magic", "macro-despot", "despot")
 """Learned macro-actions, handcrafted ones, and none."""
+RECORDED = 2
+"""Episodes of each planner that can be replayed."""
+TITLE = "MAGIC on Light-Dark"
 
 
 def demo_planners() -> list[str]:
@@ -27,18 +32,21 @@ def run_demo(
     episodes: int = 20,
     seconds: float = 0.1,
     seed: int = 0,
-    on_progress: Callable[[str, EpisodeRecord], None] | None = None,
-) -> list[Evaluation]:
-    """Evaluate all planners on the same episodes; save the results and a picture of the first episode of each."""
-    task, evaluations = make_task(TASK), []
+    on_progress: Callable[[EpisodeRecord], None] | None = None,
+) -> tuple[list[Evaluation], Path]:
+    """Evaluate all planners on the same episodes and record the first ones; save everything, and a page that shows it.
+
+    Gives the evaluations and the page.
+    """
+    task, evaluations, files = make_task(TASK), [], []
     for name in demo_planners():
         choice = PlannerChoice(name, budget=Budget(seconds=seconds))
-
-        def advance(record: EpisodeRecord, name: str = name) -> None:
-            if on_progress is not None:
-                on_progress(name, record)
-
-        evaluations.append(evaluate(task, choice, episodes, seed, on_progress=advance))
-        save_json(folder / f"{name}.json", evaluations[-1].to_json())
-        draw_episode(task, choice(task), folder / f"{name}.png", seed, title=name)
-    return evaluations
+        evaluations.append(evaluate(task, choice, episodes, seed, on_progress=on_progress))
+        recording = record_episodes(task, choice, min(RECORDED, episodes), seed, on_progress=on_progress)
+        result, recorded = folder / f"{name}.json", folder / f"{name}.record.gz"
+        save_json(result, evaluations[-1].to_json())
+        save_recording(recorded, recording)
+        files += [result, recorded]
+    page = folder / "report.html"
+    write_report(page, read_results(files), TITLE)
+    return evaluations, page

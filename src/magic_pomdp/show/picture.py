@@ -1,6 +1,7 @@
-"""A still picture of an episode: some of its moments, side by side."""
+"""Still pictures of episodes: some moments of one side by side, and learned macro-actions in several situations."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -8,37 +9,80 @@ from matplotlib.figure import Figure
 
 from magic_pomdp.core.task import Task
 from magic_pomdp.planners.plan import Planner
-from magic_pomdp.running.episode import EpisodeRecord, Moment, run_episode
-from magic_pomdp.show.drawing import draw_frame
+from magic_pomdp.running.episode import EpisodeRecord, run_episode
+from magic_pomdp.running.recording import Recorder, Recording
+from magic_pomdp.running.saving import in_one_step
+from magic_pomdp.show.drawing import draw_moment
+
+PICTURES = (".png", ".svg", ".pdf")
+SITUATIONS = 4
+
+
+def check_picture(path: Path) -> Path:
+    """The path, or a ValueError if it is not one of a picture."""
+    if path.suffix not in PICTURES:
+        raise ValueError(f"A picture's name ends with {', '.join(PICTURES[:-1])} or {PICTURES[-1]}, not as {path}.")
+    return path
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure in one step, in the format that the name ends with; the same figure gives the same file."""
+    from matplotlib import rc_context
+
+    FigureCanvasAgg(figure)
+    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    with rc_context({"svg.hashsalt": path.stem}), in_one_step(path) as temporary:
+        figure.savefig(temporary, format=path.suffix[1:], dpi=120, metadata=undated.get(path.suffix))
+
+
+def save_as(figure: Figure, path: Path) -> list[Path]:
+    """Write a figure as it is named, and as SVG beside it."""
+    paths = list(dict.fromkeys([path, path.with_suffix(".svg")]))
+    for one in paths:
+        save_figure(figure, one)
+    return paths
+
+
+def check_look(task: Task) -> None:
+    """A ValueError if a task does not say what it looks like."""
+    if type(task).scene is Task.scene:
+        raise ValueError(f"{type(task).__name__} has no look: write scene(self, context).")
 
 
 def draw_episode(
     task: Task, planner: Planner, path: Path, seed: int = 0, episode: int = 0, frames: int = 4, title: str = ""
 ) -> EpisodeRecord:
     """Run an episode and save a picture of evenly spread moments, the first and the last among them."""
-    if type(task).scene is Task.scene:
-        raise ValueError(f"{type(task).__name__} has no look: write scene(self, context).")
+    check_look(task)
     if frames < 2:
         raise ValueError(f"A picture needs at least 2 frames, not {frames}.")
-    states: list[np.ndarray] = []
-    particles: list[np.ndarray] = []
-    context = np.zeros(task.context_size)
-
-    def watch(moment: Moment) -> None:
-        context[:] = moment.context
-        states.append(moment.state.copy())
-        particles.append(moment.belief.particles.copy())
-
-    record = run_episode(task, planner, seed, episode, watch)
-    times = np.unique(np.linspace(0, len(states) - 1, frames).round().astype(int))
-    scene = task.scene(context)
-    assert scene is not None
-    figure = Figure(figsize=(2.6 * len(times), 3.1), layout="constrained")
-    for axes, time in zip(figure.subplots(1, len(times), squeeze=False)[0], times, strict=True):
-        sprites = task.sprites(context, states[time], particles[time])
-        draw_frame(axes, scene, sprites, np.array(states[: time + 1]), particles[time])
-        axes.set_title(f"step {time}", fontsize=10)
+    recorder = Recorder(task, planner)
+    record = run_episode(task, planner, seed, episode, recorder.watch)
+    recorded = recorder.result(record)
+    times = np.unique(np.linspace(0, record.steps, frames).round().astype(int))
+    figure = _side_by_side([(recorded, int(time), f"step {time}") for time in times], "dark")
     figure.suptitle(f"{title or task.name}: {record.outcome}, return {record.total_return:.1f}", fontsize=11)
-    FigureCanvasAgg(figure)
-    figure.savefig(path, dpi=120, bbox_inches="tight")
+    save_figure(figure, path)
     return record
+
+
+def draw_situations(recording: Recording, path: Path, theme: str = "light") -> list[Path]:
+    """Save a picture, and an SVG beside it, of the macro-actions that a planner had in several situations: at the
+    beginning of the first recorded episode, later in the next one, and so on, just before the end in the last."""
+    episodes = recording["episodes"]
+    moments = []
+    for number in range(SITUATIONS):
+        episode = episodes[number % len(episodes)]
+        plan = episode["plans"][round((len(episode["plans"]) - 1) * number / (SITUATIONS - 1))]
+        moments.append((episode, plan["time"], f"episode {episode['episode']}, step {plan['time']}"))
+    return save_as(_side_by_side(moments, theme), path)
+
+
+def _side_by_side(moments: list[tuple[dict[str, Any], int, str]], theme: str) -> Figure:
+    left, bottom, right, top = moments[0][0]["scene"]["view"]
+    high = 2.6 * (top - bottom) / (right - left) + 0.5
+    figure = Figure(figsize=(2.6 * len(moments), max(1.6, high)), layout="constrained")
+    for place, (episode, time, title) in zip(figure.subplots(1, len(moments), squeeze=False)[0], moments, strict=True):
+        draw_moment(place, episode, time, theme)
+        place.set_title(title, fontsize=10)
+    return figure

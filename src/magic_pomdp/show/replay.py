@@ -28,19 +28,24 @@ def write_replay(path: Path, recordings: Sequence[Recording]) -> None:
 
 def replay_page(recordings: Sequence[Recording]) -> str:
     """The page as text."""
-    data = base64.b64encode(pack([_for_page(recording) for recording in recordings])).decode()
     title = "Replay: " + ", ".join(dict.fromkeys(recording["task"]["name"] for recording in recordings))
-    return fill_page("replay.html", title, SCRIPTS, data)
+    return fill_page("replay.html", title, SCRIPTS, pack_for_page(recordings))
 
 
-def fill_page(template: str, title: str, scripts: Sequence[str], data: str = "") -> str:
-    """A template with style, palette, scripts and data (text without "<") put into it."""
+def pack_for_page(recordings: Sequence[Recording]) -> str:
+    """Recordings as text that the page's scripts read."""
+    return base64.b64encode(pack([_for_page(recording) for recording in recordings])).decode()
+
+
+def fill_page(template: str, title: str, scripts: Sequence[str], data: str = "", body: str = "") -> str:
+    """A template with style, palette, scripts, data (text without "<") and body (HTML) put into it."""
     parts = {
         "title": title.replace("&", "&amp;").replace("<", "&lt;"),
         "style": page_file("page.css"),
         "palette": json.dumps(json.loads(page_file("palette.json"))),
         "scripts": "\n".join(page_file(name) for name in scripts),
         "data": data,
+        "body": body,
     }
     page = page_file(template)
     pieces = page.split("{{")

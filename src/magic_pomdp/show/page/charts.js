@@ -150,5 +150,5 @@ const Charts = (() => {
     }
   }
 
-  return { LineChart, short };
+  return { LineChart, short, svg, ticks };
 })();

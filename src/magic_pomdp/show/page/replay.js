@@ -29,14 +29,16 @@
       this.tooltip = new Players.Tooltip(document.getElementById("tooltip"));
       this.clock = new Players.Clock((time) => this.update(time));
       this.left = 0;
-      this.right = recordings.length > 1 ? 1 : null;
+      const beside = recordings.findIndex(({ task }, number) => number > 0 && task.name === recordings[0].task.name);
+      this.right = beside > 0 ? beside : null;
       this.place = 0;
       this.makeChoices();
       this.makeControls();
       this.makeKeys();
       this.setTheme(window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
       window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => this.setTheme(event.matches ? "dark" : "light"));
-      document.addEventListener("keydown", (event) => this.key(event));
+      // on a page with more than a replay, the keys are the replay's only while something of it has the focus
+      (document.getElementById("replaying") || document).addEventListener("keydown", (event) => this.key(event));
       this.open();
     }
 

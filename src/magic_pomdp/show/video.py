@@ -1,0 +1,199 @@
+"""Recorded episodes as moving pictures: MP4 and GIF."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from magic_pomdp.running.recording import Recording
+from magic_pomdp.running.saving import in_one_step
+from magic_pomdp.show.drawing import draw_moment, palette
+from magic_pomdp.show.words import number_words, planner_name
+
+KINDS = (".mp4", ".gif")
+REST = 1.5
+"""Seconds that the end is shown."""
+DPI = 100
+HEAD, STRIP, EDGE = 34, 92, 12
+"""Pixels of the line above a drawing, of the chart below it, and around both, at a width of 480 pixels."""
+FLAT = 0.35
+"""A drawing is at least so high, as a share of its width."""
+
+
+def check_video(path: Path, recordings: Sequence[Recording], fps: float, speed: float, width: int) -> None:
+    """A ValueError that says why no such video can be made."""
+    if path.suffix not in KINDS:
+        raise ValueError(f"A video's name ends with {' or '.join(KINDS)}, not as {path.name}.")
+    if not 1 <= fps <= 100:
+        raise ValueError(f"A video has 1 to 100 frames a second, not {fps:g}.")
+    if not 0 < speed <= 1000:
+        raise ValueError(f"A video shows more than 0 and at most 1000 steps a second, not {speed:g}.")
+    if not 120 <= width <= 4096:
+        raise ValueError(f"A drawing is 120 to 4096 pixels wide, not {width}.")
+    if not recordings:
+        raise ValueError("A video needs at least one recording.")
+
+
+def find_episode(recording: Recording, number: int | None) -> dict[str, Any]:
+    """An episode of a recording by its number; the first if none is asked for."""
+    episodes = {episode["episode"]: episode for episode in recording["episodes"]}
+    if number is None:
+        return recording["episodes"][0]
+    if number not in episodes:
+        there = ", ".join(map(str, episodes))
+        raise ValueError(f"The recording of {recording['planner']['name']} has no episode {number}: it has {there}.")
+    return episodes[number]
+
+
+def write_video(
+    path: Path,
+    recordings: Sequence[Recording],
+    episode: int | None = None,
+    fps: float = 20.0,
+    speed: float = 5.0,
+    theme: str = "dark",
+    width: int = 480,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Write an episode as .mp4 or .gif, several recordings side by side; the number of frames.
+
+    `speed` is in steps a second, `width` in pixels for each recording. `on_progress` is told how many frames of how
+    many are done. An interruption leaves no half file.
+    """
+    check_video(path, recordings, fps, speed, width)
+    film = _Film([(recording, find_episode(recording, episode)) for recording in recordings], theme, width)
+    times = np.append(np.arange(0.0, film.length, speed / fps), [film.length] * max(1, round(REST * fps)))
+
+    def frames() -> Iterator[np.ndarray]:
+        for number, time in enumerate(times, start=1):
+            yield film.frame(float(time))
+            if on_progress is not None:
+                on_progress(number, len(times))
+
+    with in_one_step(path) as temporary:
+        (_write_mp4 if path.suffix == ".mp4" else _write_gif)(temporary, frames(), film.size, fps)
+    return len(times)
+
+
+class _Film:
+    """Draws any moment of several episodes side by side."""
+
+    def __init__(self, shown: Sequence[tuple[Recording, dict[str, Any]]], theme: str, width: int) -> None:
+        for recording, episode in shown:
+            if not episode.get("scene"):
+                raise ValueError(f"The task {recording['task']['name']} has no look, so there is nothing to film.")
+        self.shown, self.theme, self.colours, self.width = shown, theme, palette(theme), width
+        self.scale = width / 480
+        self.length = max(len(episode["rewards"]) for _, episode in shown)
+        views = [episode["scene"]["view"] for _, episode in shown]
+        shape = max(max(FLAT, (top - bottom) / (right - left)) for left, bottom, right, top in views)
+        edge, head, strip = (round(pixels * self.scale) for pixels in (EDGE, HEAD, STRIP))
+        inner = width - 2 * edge
+        self.drawing = round(inner * shape)
+        across, high = len(shown) * width, head + self.drawing + strip + 2 * edge
+        self.size = across + across % 2, high + high % 2  # most players want even numbers
+        self.figure = Figure(figsize=(self.size[0] / DPI, self.size[1] / DPI), dpi=DPI)
+        self.canvas = FigureCanvasAgg(self.figure)
+        self.figure.set_facecolor(self.colours["ground"])
+
+        def place(left: int, bottom: int, wide: int, tall: int):
+            (w, h) = self.size
+            return self.figure.add_axes((left / w, bottom / h, wide / w, tall / h))
+
+        self.axes = []
+        for number in range(len(shown)):
+            left = number * width + edge
+            chart = place(left, edge, inner, strip - 2 * edge)
+            self.axes.append((place(left, edge + strip, inner, self.drawing), chart))
+
+    def frame(self, time: float) -> np.ndarray:
+        """A picture as an array (height, width, 3)."""
+        for (recording, episode), (scene, chart) in zip(self.shown, self.axes, strict=True):
+            now = min(time, float(len(episode["rewards"])))
+            scene.clear()
+            draw_moment(scene, episode, now, self.theme, self.scale)
+            for spine in scene.spines.values():
+                spine.set(color=self.colours["surface"], lw=self.scale)
+            self._title(scene, recording, episode, now)
+            chart.clear()
+            self._chart(chart, episode, now)
+        self.canvas.draw()
+        return np.asarray(self.canvas.buffer_rgba())[..., :3]
+
+    def _title(self, axes, recording: Recording, episode: dict[str, Any], now: float) -> None:
+        size, text = 12 * self.scale, self.colours["text"]
+        lift = 1.0 + 9 * self.scale / self.drawing
+        style = {"transform": axes.transAxes, "va": "bottom", "color": text}
+        axes.text(0.0, lift, planner_name(recording["planner"]["name"]), fontsize=size, weight="bold", **style)
+        ended = now >= len(episode["rewards"])
+        outcome = f"{episode['outcome']}, return {number_words(episode['return'])}"
+        colour = {"success": self.colours["goal"], "failure": self.colours["danger"]}.get(episode["outcome"], text)
+        said, style["color"] = (outcome, colour) if ended else (f"step {int(now)}", text)
+        axes.text(1.0, lift, said, fontsize=0.85 * size, ha="right", **style)
+
+    def _chart(self, axes, episode: dict[str, Any], now: float) -> None:
+        """The value with its bounds, and the return, up to now."""
+        colours, scale, last = self.colours, self.scale, len(episode["rewards"])
+        plans = [episode["plans"][number] for number in episode["plan_of_frame"]]
+        value = np.array([plan["value"] for plan in plans])
+        returns = np.concatenate([[0.0], np.cumsum(episode["rewards"])])
+        step = min(int(now), last)
+        steps = np.append(np.arange(step + 1), now)
+
+        def so_far(values: np.ndarray) -> np.ndarray:
+            return np.append(values[: step + 1], values[step])
+
+        everything = [value, returns]
+        if all(plan["lower"] is not None and plan["upper"] is not None for plan in plans):
+            lower, upper = (np.array([plan[name] for plan in plans]) for name in ("lower", "upper"))
+            everything += [lower, upper]
+            band = {"color": colours["belief"], "alpha": 0.22, "lw": 0, "step": "post"}
+            axes.fill_between(steps, so_far(lower), so_far(upper), **band)
+        line = {"lw": 1.6 * scale, "drawstyle": "steps-post"}
+        axes.plot(steps, so_far(value), color=colours["belief"], **line)
+        axes.plot(steps, so_far(returns), color=colours["goal"], **line)
+        low, high = min(map(np.min, everything)), max(map(np.max, everything))
+        pad = 0.1 * (high - low) or 1.0
+        axes.axvline(now, color=colours["text"], lw=scale, alpha=0.5)
+        axes.set(xlim=(0, last), ylim=(low - pad, high + pad), xticks=[], yticks=[])
+        axes.set_facecolor("none")
+        for side, spine in axes.spines.items():
+            spine.set(visible=side == "bottom", color=colours["surface"], lw=scale)
+        style = {"transform": axes.transAxes, "va": "bottom", "fontsize": 9 * scale}
+        axes.text(0.0, 1.0, f"value {number_words(value[step])}", color=colours["belief"], **style)
+        axes.text(1.0, 1.0, f"return {number_words(returns[step])}", color=colours["goal"], ha="right", **style)
+
+
+def _write_mp4(path: Path, frames: Iterator[np.ndarray], size: tuple[int, int], fps: float) -> None:
+    from imageio_ffmpeg import write_frames
+
+    # ffmpeg knows a file by its ending, and this one has that of a file that is not finished
+    output = ["-f", "mp4", "-crf", "20", "-preset", "slow", "-movflags", "+faststart"]
+    writer = write_frames(
+        str(path), size, fps=fps, codec="libx264", quality=None, macro_block_size=2, output_params=output
+    )
+    try:
+        writer.send(None)
+        for frame in frames:
+            writer.send(np.ascontiguousarray(frame))
+    except OSError as error:
+        raise ValueError(f"The video cannot be written ({str(error).splitlines()[0]}).") from None
+    finally:
+        writer.close()
+
+
+def _write_gif(path: Path, frames: Iterator[np.ndarray], size: tuple[int, int], fps: float) -> None:
+    """All frames share the colours of a few of them: small, and nothing flickers."""
+    from PIL import Image
+
+    pictures = [Image.fromarray(frame.copy()) for frame in frames]
+    few = pictures[:: max(1, len(pictures) // 6)]
+    sheet = Image.new("RGB", (size[0], size[1] * len(few)))
+    for number, picture in enumerate(few):
+        sheet.paste(picture, (0, size[1] * number))
+    colours = sheet.quantize(128, method=Image.Quantize.MEDIANCUT)
+    first, *rest = (picture.quantize(palette=colours, dither=Image.Dither.NONE) for picture in pictures)
+    first.save(path, "GIF", save_all=True, append_images=rest, duration=round(1000 / fps), loop=0, optimize=True)

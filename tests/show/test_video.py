@@ -1,0 +1,121 @@
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+from PIL import Image
+
+from magic_pomdp.core.scene import Scene, shapes_from_json, shapes_to_json
+from magic_pomdp.show.drawing import palette, shade_colour, shades
+from magic_pomdp.show.picture import draw_situations
+from magic_pomdp.show.video import write_video
+
+
+@pytest.fixture
+def brief(macro_despot):
+    """The first six steps of an episode."""
+    episode = dict(macro_despot["episodes"][0])
+    for name in ("states", "particles", "sprites", "plan_of_frame", "belief_errors", "belief_spreads"):
+        episode[name] = episode[name][:7]
+    for name in ("rewards", "actions", "observations"):
+        episode[name] = episode[name][:6]
+    return {**macro_despot, "episodes": [episode]}
+
+
+def test_a_gif_has_all_frames(brief, tmp_path):
+    told = []
+    count = write_video(
+        tmp_path / "a.gif",
+        [brief],
+        fps=10,
+        speed=5,
+        width=200,
+        on_progress=lambda done, all_: told.append((done, all_)),
+    )
+    assert count == 6 * 2 + 15  # two frames a step, and the end for a second and a half
+    assert told == [(number, count) for number in range(1, count + 1)]
+    with Image.open(tmp_path / "a.gif") as picture:
+        assert (picture.width, picture.height % 2) == (200, 0)
+        shown = 0
+        for frame in range(picture.n_frames):
+            picture.seek(frame)
+            shown += picture.info["duration"]
+        assert shown == 100 * count  # frames that are alike are one that lasts longer
+    assert [path.name for path in tmp_path.iterdir()] == ["a.gif"]
+
+
+def test_an_mp4_has_all_frames_side_by_side(brief, tmp_path):
+    imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
+    count = write_video(tmp_path / "a.mp4", [brief, brief], fps=10, speed=5, width=200, theme="light")
+    frames, _ = imageio_ffmpeg.count_frames_and_secs(str(tmp_path / "a.mp4"))
+    assert (count, frames) == (27, 27)
+    reader = imageio_ffmpeg.read_frames(str(tmp_path / "a.mp4"))
+    about = next(reader)
+    assert (about["size"][0], about["fps"]) == (400, 10)
+    first = np.frombuffer(next(reader), np.uint8).reshape(about["size"][1], about["size"][0], 3)
+    ground = [int(palette("light")["ground"][i : i + 2], 16) for i in (1, 3, 5)]
+    assert np.abs(first[2, 2].astype(int) - ground).max() < 8
+    assert np.abs(first[:, :200].astype(int) - first[:, 200:]).mean() < 3
+    reader.close()
+
+
+@pytest.mark.parametrize("kind", ["gif", "mp4"])
+def test_an_interruption_leaves_no_half_file(brief, tmp_path, kind):
+    pytest.importorskip("imageio_ffmpeg")
+    (tmp_path / f"a.{kind}").write_text("old")
+
+    def interrupt(done, total):
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_video(tmp_path / f"a.{kind}", [brief], width=200, on_progress=interrupt)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {f"a.{kind}": "old"}
+
+
+def test_bad_videos_are_refused(brief, tmp_path):
+    path = tmp_path / "a.gif"
+    for options, sentence in (
+        ({"fps": 0}, "1 to 100 frames a second, not 0"),
+        ({"speed": -1}, "steps a second, not -1"),
+        ({"width": 5}, "120 to 4096 pixels wide, not 5"),
+        ({"episode": 7}, "no episode 7: it has 0"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            write_video(path, [brief], **options)
+    with pytest.raises(ValueError, match=r"ends with .mp4 or .gif"):
+        write_video(tmp_path / "a.avi", [brief])
+    plain = {**brief, "episodes": [{**brief["episodes"][0], "scene": None}]}
+    with pytest.raises(ValueError, match="has no look"):
+        write_video(path, [plain])
+    broken = {**brief, "episodes": [{**brief["episodes"][0], "scene": {"view": [0, 0, 1, 1]}}]}
+    with pytest.raises(ValueError, match="do not describe a scene"):
+        write_video(path, [broken])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_scene_survives_as_data(macro_despot):
+    episode = macro_despot["episodes"][0]
+    assert json.loads(json.dumps(Scene.from_json(episode["scene"]).to_json())) == episode["scene"]
+    assert shapes_to_json(shapes_from_json(episode["sprites"][0])) == episode["sprites"][0]
+    with pytest.raises(ValueError, match="do not describe shapes"):
+        shapes_from_json([{"kind": "cloud"}])
+
+
+def test_the_best_is_bright():
+    assert shades(np.array([1.0, 3.0, 2.0, -100.0])) == pytest.approx([0.5, 1.0, 0.75, 0.0], abs=0.3)
+    assert list(shades(np.array([2.0, 2.0]))) == [1.0, 1.0]
+    colours = palette("dark")
+    assert shade_colour(colours, 1.0) == pytest.approx([int(colours["high"][i : i + 2], 16) / 255 for i in (1, 3, 5)])
+
+
+def test_situations_are_drawn_as_png_and_svg(macro_despot, tmp_path):
+    made = draw_situations(macro_despot, tmp_path / "some.png")
+    assert [path.name for path in made] == ["some.png", "some.svg"]
+    again = (tmp_path / "some.svg").read_bytes()
+    draw_situations(macro_despot, tmp_path / "some.png")
+    assert (tmp_path / "some.svg").read_bytes() == again
+    with Image.open(tmp_path / "some.png") as picture:
+        assert picture.width > 1000
+    assert b"<svg" in again
