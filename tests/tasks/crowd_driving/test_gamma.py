@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numba import njit
 from scipy.spatial import ConvexHull
 
@@ -180,6 +182,34 @@ def test_without_neighbours_a_car_has_its_way():
     velocities, planes = velocities_of(np.array([[0.0, 0.0], [20.0, 0.0]]), np.zeros(2), np.ones(2), wish, False)
     np.testing.assert_array_equal(velocities, wish)
     assert (planes == 0).all()
+
+
+@given(st.integers(0, 10_000), st.integers(2, 12), st.booleans())
+@settings(deadline=None, max_examples=60)
+def test_no_velocity_is_faster_than_allowed(seed, count, reference):
+    """However crowded: cars may overlap, or stand in the very same place."""
+    random = np.random.default_rng(seed)
+    positions = random.choice([0.0, 1.0, 10.0]) * random.uniform(-1.0, 1.0, (count, 2))
+    headings, speeds = random.uniform(-np.pi, np.pi, count), random.uniform(0.0, 4.0, count)
+    wishes = random.uniform(-2.8, 2.8, (count, 2))
+    velocities, planes = velocities_of(positions, headings, speeds, wishes, reference)
+    assert np.isfinite(velocities).all()
+    assert np.hypot(*velocities.T).max() <= gamma.TOP_SPEED + 1e-6
+    assert (velocities[planes == 0] == wishes[planes == 0]).all()
+
+
+@given(st.integers(0, 10_000), st.floats(-np.pi, np.pi))
+@settings(deadline=None, max_examples=60)
+def test_half_planes_turn_with_the_world(seed, turn):
+    """Two cars, seen from elsewhere: as many half-planes, and the same velocities but turned."""
+    random = np.random.default_rng(seed)
+    positions, headings = random.uniform(-4.0, 4.0, (2, 2)), random.uniform(-np.pi, np.pi, 2)
+    speeds, wishes = random.uniform(0.5, 4.0, 2), random.uniform(-2.8, 2.8, (2, 2))
+    turned = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+    here, planes = velocities_of(positions, headings, speeds, wishes, False)
+    there, other_planes = velocities_of(positions @ turned + 50.0, headings + turn, speeds, wishes @ turned, False)
+    np.testing.assert_array_equal(planes, other_planes)
+    np.testing.assert_allclose(here @ turned, there, atol=1e-5)
 
 
 # ---------------------------------------------------------------------------------------------------------- neighbours

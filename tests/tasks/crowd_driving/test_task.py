@@ -4,9 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from magic_pomdp import Belief, Budget, MacroDespot, make_task, new_stream, run_episode
 from magic_pomdp.core.randomness import stream_key
+from magic_pomdp.core.scene import Line, Polygon, shapes_to_json
 from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS
 from magic_pomdp.planners.macro_despot import DespotSettings
 from magic_pomdp.running.episode import _step, draw_beginning
@@ -98,6 +101,47 @@ def test_ends():
         assert step(task, context, again)[:2] == (0.0, outcome)
         np.testing.assert_array_equal(again, state)
         assert task.upper_bound(context, state) == 0.0
+
+
+@given(st.integers(0, 10_000), st.tuples(st.floats(0.0, 6.0), st.floats(-0.26, 0.26)), st.sampled_from([0, 1, CARS]))
+@settings(deadline=None, max_examples=20)
+def test_states_stay_sound(seed, action, cars):
+    task = small(cars=cars)
+    context, state = begin(task, seed)
+    for time in range(10):
+        progress, bound = state[PROGRESS], task.upper_bound(context, state)
+        reward, outcome, observation = step(task, context, state, np.array(action), seed + time)
+        blocks = state[:-1].reshape(-1, CAR)
+        assert np.isfinite(state).all()
+        assert np.isfinite(observation).all()
+        assert reward <= bound
+        assert progress <= state[PROGRESS] <= task.path_points - 2
+        np.testing.assert_allclose(np.hypot(blocks[:, COS], blocks[:, SIN]), 1.0, atol=1e-6)
+        assert (blocks[:, SPEED] > -1.0).all()
+        assert (blocks[:, SPEED] < 7.0).all()
+        assert (blocks[1:, TRACK] < len(task.road_map().tables.tracks)).all()
+        if outcome != RUNNING:
+            break
+
+
+@VARIANTS
+def test_what_it_looks_like(variant):
+    task = small(variant=variant)
+    context, state = begin(task, 1)
+    particles = np.array([begin(task, 1)[1] for _ in range(3)])
+    scene = task.scene(context)
+    left, bottom, right, top = scene.view
+    path = context[task.path_from() :].reshape(-1, 2)
+    assert ((path > (left, bottom)) & (path < (right, top))).all()
+    assert len(shapes_to_json(scene.shapes)) > 20
+    sprites = task.sprites(context, state, particles)
+    bodies = [shape for shape in sprites if isinstance(shape, Polygon) and shape.role in ("robot", "other")]
+    assert [body.role for body in bodies] == ["robot"] + ["other"] * CARS
+    ways = [shape for shape in sprites if isinstance(shape, Line)]
+    assert len(ways) == 3 * CARS
+    for body, way in zip(bodies[1:], ways[::3], strict=True):
+        assert math.dist((body.x, body.y), way.points[0]) < 4.0  # it begins at the car's front
+    assert len(task.sprites(context, state, particles[:1])) == len(sprites)
 
 
 @pytest.mark.jit_off
