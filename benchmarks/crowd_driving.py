@@ -16,7 +16,7 @@ from magic_pomdp import Belief, Budget, MacroDespot, make_task, new_stream
 from magic_pomdp.core.randomness import seek, stream_key
 from magic_pomdp.core.views import borrow
 from magic_pomdp.planners.macro_despot import DespotSettings
-from magic_pomdp.running.episode import _step, draw_beginning
+from magic_pomdp.running.episode import draw_beginning, step_world
 from magic_pomdp.tasks.crowd_driving.fingerprint import traffic_fingerprint
 
 CARS = (5, 10, 15, 25, 50, 100, 200)
@@ -59,7 +59,7 @@ def speed():
     belief, action = Belief.initial(task, context), np.array([3.0, 0.0])
     observation, updates = np.zeros(task.observation_size), []
     for step in range(20):
-        _step(task, context, state, action, stream_key(1), step, np.empty(1, np.uint64), observation)
+        step_world(task, context, state, action, stream_key(1), step, np.empty(1, np.uint64), observation)
         began = time.process_time()
         belief.update(action, observation)
         updates.append(time.process_time() - began)

@@ -1,9 +1,11 @@
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -471,3 +473,50 @@ def test_what_cannot_be_shown(run, tmp_path, arguments, sentence):
     assert sentence in err
     assert len(err.splitlines()) == 1
     assert sorted(tmp_path.iterdir()) == before
+
+
+# --------------------------------------------------------------------------------------------------------------- play
+
+
+def test_a_page_is_served_until_it_is_interrupted(tmp_path):
+    pytest.importorskip("websockets")
+    command = [sys.executable, "-m", "magic_pomdp", "play", "tiger", "--no-open", "--port", "0"]
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a background shell ignores it
+    ) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        address = re.search(r"http://127\.0\.0\.1:\d+/", said)
+        assert address, (said, process.stderr and process.stderr.read())
+        with urllib.request.urlopen(address[0], timeout=60) as page:
+            assert b"tiger" in page.read()
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    deadline = time.monotonic() + 60.0
+    while left := session_members(process.pid):
+        assert time.monotonic() < deadline, f"processes left behind: {left}"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("tiger", "--seconds", "100"), "0.001 to 10 seconds"),
+        (("tiger", "--port", "70000"), "A port is a number"),
+        (("tiger", "--planner", "magic"), "No trained generator"),
+        (("tiger", "--seed", "-1"), "at least 0"),
+        (("tiger", "--host", "nowhere.invalid"), "cannot be at nowhere.invalid"),
+        (("lion",), "There is no task"),
+    ],
+)
+def test_what_cannot_be_played_is_said(run, arguments, sentence):
+    pytest.importorskip("websockets")
+    code, _, err = run("play", *arguments, "--no-open")
+    assert (code, sentence in err) == (2, True)

@@ -21,6 +21,7 @@ _PLACES = {
     "FAILURE": "core.task",
     "Belief": "core.belief",
     "Circle": "core.scene",
+    "Handle": "core.scene",
     "Line": "core.scene",
     "Polygon": "core.scene",
     "Scene": "core.scene",
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from magic_pomdp.core.randomness import uniform as uniform
     from magic_pomdp.core.registry import make_task as make_task
     from magic_pomdp.core.scene import Circle as Circle
+    from magic_pomdp.core.scene import Handle as Handle
     from magic_pomdp.core.scene import Line as Line
     from magic_pomdp.core.scene import Polygon as Polygon
     from magic_pomdp.core.scene import Scene as Scene

@@ -185,33 +185,8 @@ def test_it_fits_and_can_be_read(browser, request, tmp_path, page, width, theme)
     assert wide == []
     assert browser.run("return document.documentElement.scrollWidth") <= width
     assert browser.run("return document.documentElement.dataset.theme") == theme
-    assert browser.run(LOWEST_CONTRAST) >= 4.5
+    assert browser.lowest_contrast() >= 4.5
     assert browser.driver.save_screenshot(str(tmp_path / f"{page}-{width}-{theme}.png"))
-
-
-LOWEST_CONTRAST = """
-const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
-const light = (colour) => {
-  const linear = (c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
-  const [r, g, b] = parts(colour).map((value) => linear(value / 255));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-};
-const behind = (element) => {
-  for (let one = element; one; one = one.parentElement) {
-    const colour = getComputedStyle(one).backgroundColor;
-    if ((parts(colour)[3] ?? 1) === 1) return colour;
-  }
-  return 'rgb(255, 255, 255)';
-};
-const words = 'h1, h2, h3, p, dt, dd, label, button, select, output, summary span, .what, .figures, .badge, .key';
-const ratios = [...document.querySelectorAll(words)]
-  .filter((element) => element.offsetParent !== null && element.textContent.trim())
-  .map((element) => {
-    const [a, b] = [light(getComputedStyle(element).color), light(behind(element))].sort((x, y) => x - y);
-    return (b + 0.05) / (a + 0.05);
-  });
-return Math.min(...ratios);
-"""
 
 
 def test_the_tree_opens_by_keyboard(browser, one, macro_despot):

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from test_replay_page import LOWEST_CONTRAST, RIGHT
+from test_replay_page import RIGHT
 
 from magic_pomdp.running.recording import save_recording
 from magic_pomdp.show.report import report_page, write_report
@@ -122,7 +122,7 @@ def test_it_fits_and_can_be_read(browser, page, tmp_path, width, theme):
     )
     assert wide == []
     assert browser.run("return document.documentElement.dataset.theme") == theme
-    assert browser.run(LOWEST_CONTRAST) >= 4.5
+    assert browser.lowest_contrast() >= 4.5
     assert browser.run("return performance.getEntriesByType('resource').length") == 0
     assert browser.driver.save_screenshot(str(tmp_path / f"report-{width}-{theme}.png"))
 

@@ -8,7 +8,7 @@ import tyro
 
 from magic_pomdp.cli.learning import ablate, curves, models, train
 from magic_pomdp.cli.planning import compare, evaluate, tune
-from magic_pomdp.cli.replaying import record, replay
+from magic_pomdp.cli.replaying import play, record, replay
 from magic_pomdp.cli.shared import BAD_INPUT, FINE, INTERRUPTED, WRONG, complain
 from magic_pomdp.cli.showing import demo, figures, picture, report, video
 from magic_pomdp.cli.tools import bench, check, doctor, tasks
@@ -26,6 +26,7 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "picture": picture,
     "record": record,
     "replay": replay,
+    "play": play,
     "video": video,
     "figures": figures,
     "report": report,

@@ -1,6 +1,7 @@
-"""Commands that record episodes and show them."""
+"""Commands that record episodes and show them, or let one see them live."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,7 @@ from magic_pomdp.cli.shared import (
     default,
     episode_progress,
     make_budget,
+    need,
     open_page,
     show,
     task_parameters,
@@ -114,4 +116,64 @@ def replay(
     show(f"Saved as {path}")
     if settings.open:
         open_page(path)
+    return FINE
+
+
+@dataclass(frozen=True)
+class PlaySettings:
+    """Who plans, and where the page is."""
+
+    planner: Annotated[
+        str | None, default("{magic,macro-despot,despot,pomcpow}", "magic if a generator ships, else macro-despot")
+    ] = None
+    """Who acts at first."""
+    model: Annotated[str | None, default("NAME|FILE", "the best that ships for the task")] = None
+    """MAGIC's trained generator."""
+    macro_length: Annotated[int | None, default("INT", "the task's own")] = None
+    """Length of the macro-actions."""
+    seconds: float = 0.1
+    """Budget of a plan in seconds, 0.001 to 10."""
+    seed: int = 0
+    """What all chance follows from, 0 or more."""
+    host: str = "127.0.0.1"
+    """Address to serve the page at. With one that is not of this machine alone, all who reach it can steer."""
+    port: Annotated[int | None, default("INT", "8765, or any that is free")] = None
+    """Port to serve the page at."""
+    open: bool = True
+    """Show the page in the browser."""
+    parameters: TaskParameters = ()
+
+
+def play(task: TaskName, /, settings: PlaySettings) -> int:
+    """Plan now, on a page in the browser: drag things, change planner, budget and macro length while it runs. Ctrl-C
+    ends it."""
+    need("websockets", "Playing", "show")
+    from magic_pomdp.running.workers import start_server
+
+    start_server()
+    from magic_pomdp.core.registry import make_task
+    from magic_pomdp.planners.plan import Budget
+    from magic_pomdp.running.compare import able_planners
+    from magic_pomdp.running.evaluate import PlannerChoice
+    from magic_pomdp.show.live import LIMITS, LiveServer
+
+    shortest, longest = LIMITS["seconds"]
+    if not shortest <= settings.seconds <= longest:
+        raise ValueError(f"The budget must be {shortest:g} to {longest:g} seconds here, not {settings.seconds:g}.")
+    if settings.seed < 0:
+        raise ValueError(f"The seed must be at least 0, not {settings.seed}.")
+    the_task = make_task(task, **task_parameters(settings.parameters))
+    best = "magic" if settings.model or "magic" in able_planners(the_task) else "macro-despot"
+    choice = PlannerChoice(
+        settings.planner or best, settings.macro_length, Budget(seconds=settings.seconds), model=settings.model
+    )
+    with LiveServer(the_task, choice, settings.host, settings.port, settings.seed) as server:
+        show(f"The page is at {server.url} and ends with Ctrl-C.")
+        if settings.open:
+            import webbrowser
+
+            if not webbrowser.open(server.url):
+                show("No browser was found here: open that address in one.")
+        with suppress(KeyboardInterrupt):
+            server.run()
     return FINE

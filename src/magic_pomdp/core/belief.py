@@ -58,7 +58,9 @@ class Belief:
         self._spreading = columns, np.empty(size), np.empty((size, size)), np.empty(size)  # mean, factor, noise
         self._random = np.empty(1, np.uint64)
         self._seed = seed
-        self._past: list[tuple[np.ndarray, np.ndarray, bool]] = []  # action, observation, whether it was ignored
+        self._first_context = self.context
+        self._past: list[tuple[np.ndarray, np.ndarray, bool, np.ndarray]] = []
+        """Actions and observations, whether they were ignored, and in which context."""
         self._attempts = 0
 
     @classmethod
@@ -77,15 +79,15 @@ class Belief:
         """Move the belief by a primitive action and condition it on what was observed."""
         action = check_vector(action, self.task.action_size, "action").copy()
         observation = check_vector(observation, self.task.observation_size, "observation").copy()
-        self._past.append((action, observation, False))
-        if self._condition(action, observation, 0, len(self._past)):
+        self._past.append((action, observation, False, self.context))
+        if self._condition(action, observation, self.context, 0, len(self._past)):
             return
         predicted = self._spare[self._running]
         if self._from_prior and self._replay():
             self.recoveries += 1
             return
         self.ignored += 1
-        self._past[-1] = (action, observation, True)
+        self._past[-1] = (action, observation, True, self.context)
         self._replace(predicted)
 
     def predict(self, actions: np.ndarray) -> np.ndarray:
@@ -97,20 +99,33 @@ class Belief:
         _predict(self.task, self.context, self.particles, moved, running, actions, self._imagined, key, self._random)
         return moved[running]
 
+    def change_context(self, context: np.ndarray) -> None:
+        """Take note that what is known has changed. The particles stay: what was done and seen so far happened in the
+        old context; the new one counts from now on."""
+        self.context = check_vector(context, self.task.context_size, "context").copy()
+
+    def warm_up(self) -> None:
+        """Compile all that an update may need, or load it from disk; the particles are then spread as by an update."""
+        self._spare[:], self._weights[:] = self.particles, 1.0
+        key = stream_key(self._seed)
+        _resample(self.task, self._spare, self._weights, self.particles, *self._spreading, key, self._random)
+
     def error(self, state: np.ndarray, sample: int = 100) -> float:
         """Mean distance of evenly picked particles to a state."""
         picked = self.particles[:: max(1, len(self.particles) // sample)]
         return float(_mean_distance(self.task, picked.copy(), state))
 
     def _draw_prior(self, attempt: int) -> None:
-        _draw_states(self.task, self.context, self.particles, stream_key(self._seed, 0, attempt), self._random)
+        _draw_states(self.task, self._first_context, self.particles, stream_key(self._seed, 0, attempt), self._random)
 
-    def _condition(self, action: np.ndarray, observation: np.ndarray, attempt: int, time: int) -> bool:
+    def _condition(
+        self, action: np.ndarray, observation: np.ndarray, context: np.ndarray, attempt: int, time: int
+    ) -> bool:
         """Move and resample the particles; False if none of them explains the observation."""
         key = stream_key(self._seed, time, attempt)
         moved, weights, random = self._spare, self._weights, self._random
         explained, equal = _weigh(
-            self.task, self.context, self.particles, moved, weights, self._running, action, observation,
+            self.task, context, self.particles, moved, weights, self._running, action, observation,
             self._imagined, key, random,
         )  # fmt: skip
         if explained and equal:  # low-variance resampling would take every particle once
@@ -130,9 +145,11 @@ class Belief:
         self.particles[:] = kept
         return False
 
-    def _relive(self, action: np.ndarray, observation: np.ndarray, ignored: bool, attempt: int, time: int) -> bool:
+    def _relive(
+        self, action: np.ndarray, observation: np.ndarray, ignored: bool, context: np.ndarray, attempt: int, time: int
+    ) -> bool:
         """Condition on a past observation; one that was ignored then may be ignored again."""
-        explained = self._condition(action, observation, attempt, time)
+        explained = self._condition(action, observation, context, attempt, time)
         if not explained and ignored:
             self._replace(self._spare[self._running])
         return explained or ignored

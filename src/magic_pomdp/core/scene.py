@@ -96,6 +96,22 @@ class Track:
 
 
 @dataclass(frozen=True)
+class Handle:
+    """Something that a person may move on a live page."""
+
+    name: str
+    x: int | None
+    """The number that is its coordinate from left to right; None if it cannot be moved so."""
+    y: int | None
+    """The number that is its coordinate upwards; None if it cannot be moved so."""
+    of: Literal["context", "seen", "hidden"] = "context"
+    """Whose numbers these are: the context's, or the state's. If they are the state's, the robot either sees where the
+    thing is put, or only that it is taken away, and has to find it: it may then be anywhere in the scene's view."""
+    radius: float = 0.0
+    """How far from its place it can be taken hold of."""
+
+
+@dataclass(frozen=True)
 class Scene:
     """What stays the same during an episode, and which numbers of a state are places."""
 
@@ -109,6 +125,8 @@ class Scene:
     """What to show of each particle."""
     trails: Sequence[Track] = field(default=())
     """Whose true ways to show."""
+    handles: Sequence[Handle] = ()
+    """What a person may move on a live page."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -118,6 +136,7 @@ class Scene:
             "robot": self.robot,
             "particles": [asdict(track) for track in self.particles],
             "trails": [asdict(track) for track in self.trails],
+            "handles": [_rounded(asdict(handle)) for handle in self.handles],
         }
 
     @classmethod
@@ -146,7 +165,7 @@ def _rounded(value: Any) -> Any:
     """Numbers with six digits: enough for any screen, and short."""
     if isinstance(value, dict):
         return {key: _rounded(item) for key, item in value.items()}
-    if isinstance(value, bool | str | int):
+    if value is None or isinstance(value, bool | str | int):
         return value
     if isinstance(value, list | tuple):
         return [_rounded(item) for item in value]

@@ -86,14 +86,14 @@ class Moment:
     belief: Belief
     plan: Plan
     """The plan being carried out."""
-    next_plan: Plan | None
-    """The plan made meanwhile, by a planner that plans while the robot acts."""
     reward: float
     """Earned by the step that led here; 0 at the beginning."""
     action: np.ndarray | None
     """What was done in that step; None at the beginning."""
     observation: np.ndarray | None
     """What was observed in it; None at the beginning."""
+    next_plan: Plan | None = None
+    """The plan made meanwhile, by a planner that plans while the robot acts."""
 
 
 def run_episode(
@@ -140,9 +140,9 @@ def run_episode(
             action = check_vector(action, task.action_size, "planner's action")
             errors.append(belief.error(state))
             if watch is not None:
-                watch(Moment(context, state, belief, plan, next_plan, *step))
+                watch(Moment(context, state, belief, plan, *step, next_plan))
             observation = np.zeros(task.observation_size)
-            reward, outcome = _step(task, context, state, action, world, len(rewards), random, observation)
+            reward, outcome = step_world(task, context, state, action, world, len(rewards), random, observation)
             if not math.isfinite(reward):
                 raise ValueError(f"{type(task).__name__}.step gave the reward {reward} after {len(rewards)} steps.")
             rewards.append(reward)
@@ -153,7 +153,7 @@ def run_episode(
                 break
             belief.update(action, observation)
     if watch is not None:
-        watch(Moment(context, state, belief, plan, next_plan, *step))
+        watch(Moment(context, state, belief, plan, *step, next_plan))
     return EpisodeRecord(
         episode=episode,
         total_return=math.fsum(rewards),
@@ -209,7 +209,8 @@ def _draw(task, random, context, state):
 
 
 @kernel
-def _step(task, context, state, action, key, time, random, observation):
+def step_world(task, context, state, action, key, time, random, observation):
+    """One primitive step of the true state, with the world's noise at a time: its reward and outcome."""
     context, state, action = borrow(context), borrow(state), borrow(action)
     random, observation = borrow(random), borrow(observation)
     seek(random, key, time)

@@ -276,6 +276,7 @@ def warm_up(task: Task, planner: Planner) -> None:
         belief.error(state)
         if task.concurrent:
             belief.predict(plan.macro_action)
+        belief.warm_up()
 
 
 def describe(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> Evaluation:

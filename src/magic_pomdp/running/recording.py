@@ -58,14 +58,18 @@ class Recorder:
     def watch(self, moment: Moment) -> None:
         """Take down a moment."""
         if not self._frames:
-            self._context = moment.context.copy()
-            self._scene = self.task.scene(moment.context)
+            self.look_at(moment.context)
         if moment.plan is not self._plan:
             self._plan = moment.plan
             self._plans.append(self.describe_plan(moment))
             if moment.next_plan is not None:  # by the time it is carried out, the planner will have made another
                 self._next_plan, self._next_tree = moment.next_plan, self._describe_tree(moment.next_plan)
         self._frames.append(self.describe_moment(moment))
+
+    def look_at(self, context: np.ndarray) -> Scene | None:
+        """Take down what the task looks like in a context."""
+        self._context, self._scene = context.copy(), self.task.scene(context)
+        return self._scene
 
     def describe_moment(self, moment: Moment) -> dict[str, Any]:
         """A frame: the truth, the belief thinned, what moves, and what led here."""
@@ -293,8 +297,12 @@ def load_recording(path: Path) -> Recording:
 
 def pack(content: Any) -> bytes:
     """Plain data with arrays as bytes: gzip of JSON, in which an array is {"dtype", "shape", "data": base64}."""
-    text = json.dumps(content, default=_encode, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return gzip.compress(text.encode(), compresslevel=6, mtime=0)
+    return gzip.compress(to_text(content).encode(), compresslevel=6, mtime=0)
+
+
+def to_text(content: Any) -> str:
+    """The JSON of plain data with arrays."""
+    return json.dumps(content, default=_encode, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def _encode(value: Any) -> Any:

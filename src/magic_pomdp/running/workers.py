@@ -87,12 +87,12 @@ def _run_here(make_function: Callable, jobs: Iterable, kind: str) -> Generator[t
     try:
         function = make_function()
     except Exception as error:
-        raise JobFailed(f"Nothing could start because of {_describe(error)}.") from error
+        raise JobFailed(f"Nothing could start because of {describe_error(error)}.") from error
     for job in jobs:
         try:
             result = function(job)
         except Exception as error:
-            raise JobFailed(f"{kind} {job} failed with {_describe(error)}.") from error
+            raise JobFailed(f"{kind} {job} failed with {describe_error(error)}.") from error
         yield job, result
 
 
@@ -142,16 +142,29 @@ def _add_workers(workers: "dict[Any, _Worker]", count: int, payload: bytes, jobs
         workers[worker.connection] = worker
 
 
+def start_process(target: Callable[..., None], *args: Any) -> tuple[Any, connection.Connection]:
+    """A process that runs target(connection, *args), and our end of the connection. It should begin with
+    `follow_parent`."""
+    near_end, far_end = _context.Pipe()
+    process = _context.Process(target=target, args=(far_end, *args), daemon=True)
+    with _interrupts_blocked():
+        process.start()
+    far_end.close()  # the process's is now the only one, so that its death ends the connection
+    return process, near_end
+
+
+def follow_parent() -> None:
+    """In a process of its own: leave Ctrl-C to the parent, and end when it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
 class _Worker:
     """The caller's side of one worker process, which always has a job."""
 
     def __init__(self, payload: bytes, job: Any) -> None:
-        self.connection, far_end = _context.Pipe()
-        self.process = _context.Process(target=_serve, args=(far_end, payload), daemon=True)
+        self.process, self.connection = start_process(_serve, payload)
         self.ready = False
-        with _interrupts_blocked():
-            self.process.start()
-        far_end.close()  # the worker's is now the only one, so that its death ends the connection
         self.give(job)
 
     def give(self, job: Any) -> None:
@@ -178,13 +191,12 @@ class _Worker:
 
 def _serve(to_parent: connection.Connection, payload: bytes) -> None:
     """A worker's life."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    follow_parent()
     with suppress(EOFError, OSError):  # the parent has gone
         try:
             function = pickle.loads(payload)()
         except Exception as error:
-            to_parent.send((FAILED, _describe(error)))
+            to_parent.send((FAILED, describe_error(error)))
             return
         to_parent.send((READY, None))
         while True:
@@ -192,7 +204,7 @@ def _serve(to_parent: connection.Connection, payload: bytes) -> None:
             try:
                 to_parent.send((DONE, function(job)))
             except Exception as error:
-                to_parent.send((FAILED, _describe(error)))
+                to_parent.send((FAILED, describe_error(error)))
 
 
 def _end_with_parent() -> None:
@@ -215,7 +227,7 @@ def _interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _describe(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """An exception in one line; the first lines of numba's only say in which pass it failed."""
     lines = [line.strip() for line in str(error).splitlines() if not line.startswith("Failed in nopython mode")]
     return f"{type(error).__name__}: {' '.join(lines[:1])}".rstrip(" :.")

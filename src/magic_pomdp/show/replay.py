@@ -13,7 +13,7 @@ from magic_pomdp.running.recording import Recording, pack
 from magic_pomdp.running.saving import save_bytes
 
 PAGE = Path(__file__).parent / "page"
-SCRIPTS = ("data.js", "drawing.js", "charts.js", "tree.js", "player.js", "replay.js")
+SCRIPTS = ("data.js", "drawing.js", "charts.js", "tree.js", "panel.js", "controls.js", "player.js", "replay.js")
 """In the order in which they need each other."""
 STEPS = 65_535
 """A particle's coordinate is one of so many steps across the particles' range."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import normal, uniform
-from magic_pomdp.core.scene import Circle, Scene, Shape, Track, rectangle
+from magic_pomdp.core.scene import Circle, Handle, Scene, Shape, Track, rectangle
 from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, PomcpowNumbers, Task
 from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
@@ -197,6 +197,11 @@ class LightDark(Task):
             robot=(X, Y),
             particles=(Track(X, Y),),
             trails=(Track(X, Y, "path"),),
+            handles=(
+                Handle("goal", GOAL_X, GOAL_Y, radius=self.goal_radius),
+                Handle("light", LIGHT, None, radius=width),
+                Handle("robot", X, Y, "hidden"),
+            ),
         )
 
     def sprites(self, context: np.ndarray, state: np.ndarray, particles: np.ndarray) -> tuple[Shape, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from magic_pomdp.core.randomness import normal, uniform
-from magic_pomdp.core.scene import Circle, Scene, Shape, Track, rectangle
+from magic_pomdp.core.scene import Circle, Handle, Scene, Shape, Track, rectangle
 from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, PomcpowNumbers, Task
 from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
@@ -205,7 +205,8 @@ class PuckPush(Task):
         moving_for_ever = self.step_reward / (1.0 - self.discount)
         moves_left = self.max_steps - state[STEPS]
         if moves <= moves_left:
-            return moving_for_ever + self.discount ** (moves - 1.0) * (self.goal_reward - moving_for_ever)
+            fade = math.exp((moves - 1.0) * math.log(self.discount))  # much faster than a power
+            return moving_for_ever + fade * (self.goal_reward - moving_for_ever)
         at_the_end = moving_for_ever + self.discount ** (moves_left - 1.0) * (self.failure_reward - moving_for_ever)
         return max(self.failure_reward, at_the_end)  # too late: the failure can only be put off
 
@@ -215,12 +216,13 @@ class PuckPush(Task):
         touching = self.bot_radius + self.puck_radius
         goal_x, goal_y = context[GOAL_X] - state[PUCK_X], context[GOAL_Y] - state[PUCK_Y]
         bot_x, bot_y = state[BOT_X] - state[PUCK_X], state[BOT_Y] - state[PUCK_Y]
-        away = max(touching, math.sqrt(bot_x * bot_x + bot_y * bot_y))
-        turn = math.atan2(abs(goal_x * bot_y - goal_y * bot_x), -(goal_x * bot_x + goal_y * bot_y))
-        in_sight = math.acos(touching / away)
-        if turn > in_sight:
-            return math.sqrt(away * away - touching * touching) + touching * (turn - in_sight)
-        return math.sqrt(max(0.0, away * away + touching * touching - 2.0 * away * touching * math.cos(turn)))
+        away = math.sqrt(bot_x * bot_x + bot_y * bot_y)
+        side = -(goal_x * bot_x + goal_y * bot_y) / (math.sqrt(goal_x * goal_x + goal_y * goal_y) * away)
+        away = max(touching, away)
+        if side * away >= touching:  # nothing in the way: law of cosines
+            return math.sqrt(max(0.0, away * away + touching * touching - 2.0 * away * touching * side))
+        around = math.acos(max(-1.0, side)) - math.acos(touching / away)
+        return math.sqrt(away * away - touching * touching) + touching * around
 
     def draw_action(self, actions, random, action):
         heading = 2.0 * math.pi * uniform(random)
@@ -260,6 +262,11 @@ class PuckPush(Task):
             robot=(BOT_X, BOT_Y),
             particles=(Track(PUCK_X, PUCK_Y),),
             trails=(Track(PUCK_X, PUCK_Y, "object"), Track(BOT_X, BOT_Y, "path")),
+            handles=(
+                Handle("goal", GOAL_X, GOAL_Y, radius=self.goal_radius),
+                Handle("puck", PUCK_X, PUCK_Y, "hidden", self.puck_radius),
+                Handle("robot", BOT_X, BOT_Y, "hidden", self.bot_radius),
+            ),
         )
 
     def sprites(self, context: np.ndarray, state: np.ndarray, particles: np.ndarray) -> tuple[Shape, ...]:

@@ -11,7 +11,7 @@ from numba import njit
 
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import normal, uniform
-from magic_pomdp.core.scene import Circle, Line, Scene, Shape, Track
+from magic_pomdp.core.scene import Circle, Handle, Line, Scene, Shape, Track
 from magic_pomdp.core.task import RUNNING, SUCCESS, PomcpowNumbers, Task
 from magic_pomdp.macros.straight import directions
 
@@ -227,6 +227,10 @@ class VdpTag(Task):
             robot=(AGENT_X, AGENT_Y),
             particles=(Track(TARGET_X, TARGET_Y),),
             trails=(Track(TARGET_X, TARGET_Y, "object"), Track(AGENT_X, AGENT_Y, "path")),
+            handles=(
+                Handle("target", TARGET_X, TARGET_Y, "hidden", self.tag_radius),
+                Handle("robot", AGENT_X, AGENT_Y, "seen"),
+            ),
         )
 
     def sprites(self, context: np.ndarray, state: np.ndarray, particles: np.ndarray) -> tuple[Shape, ...]:

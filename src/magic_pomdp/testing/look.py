@@ -30,6 +30,13 @@ def check_look(task: Task, record: Record) -> Iterator[Finding]:
             seen = f"it takes the numbers {tuple(pair)} of a state for a place"
             advice = "Name the two indices of a state that are the coordinates"
             yield Finding("scene", seen, f"two numbers from 0 to {task.state_size - 1}", advice)
+    for handle in scene.handles:
+        size = task.context_size if handle.of == "context" else task.state_size
+        if not all(number is None or 0 <= number < size for number in (handle.x, handle.y)):
+            seen = f"the handle {handle.name!r} is at the numbers {(handle.x, handle.y)}"
+            whose = "the context" if handle.of == "context" else "a state"
+            advice = f"Name the indices of {whose} that are its coordinates"
+            yield Finding("scene", seen, f"numbers from 0 to {size - 1} of {whose}, or None", advice)
     for row in (0, -1):
         arguments = record.contexts[row].copy(), record.moved[row].copy(), record.states[:10].copy()
         shapes = attempt("sprites", task.sprites, *arguments)

@@ -12,7 +12,7 @@ from magic_pomdp.core.randomness import stream_key
 from magic_pomdp.core.scene import Line, Polygon, shapes_to_json
 from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS
 from magic_pomdp.planners.macro_despot import DespotSettings
-from magic_pomdp.running.episode import _step, draw_beginning
+from magic_pomdp.running.episode import draw_beginning, step_world
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
 from magic_pomdp.tasks.crowd_driving.layout import ARC, PROGRESS, SEEN, STEPS, TRACK
 from magic_pomdp.tasks.crowd_driving.roads import place_on
@@ -173,7 +173,7 @@ def test_the_belief_finds_out_where_cars_go():
         before.append((belief.particles[:, tracks] == state[tracks]).mean())
         for time in range(100):
             observation, random = np.zeros(task.observation_size), np.empty(1, np.uint64)
-            _, outcome = _step(task, context, state, np.zeros(2), stream_key(seed), time, random, observation)
+            _, outcome = step_world(task, context, state, np.zeros(2), stream_key(seed), time, random, observation)
             if outcome != RUNNING:
                 break
             belief.update(np.zeros(2), observation)

@@ -31,7 +31,7 @@ const Charts = (() => {
   class LineChart {
     /** series: [{name, colour, values, band: [lows, highs] | null}]; onSeek(step) is called by a click. */
     constructor(title, series, onSeek, tooltip) {
-      Object.assign(this, { series, onSeek, tooltip, cursorStep: 0 });
+      Object.assign(this, { title, series, onSeek, tooltip, cursorStep: 0 });
       this.length = Math.max(...series.map(({ values }) => values.length));
       this.element = document.createElement("figure");
       this.element.className = "chart";
@@ -59,6 +59,16 @@ const Charts = (() => {
       new ResizeObserver(() => this.render()).observe(this.picture);
     }
 
+    /** Show other values of the same series, up to the present step; `bands` may hold a band for each. */
+    update(values, bands = []) {
+      this.series = this.series.map((one, i) => ({ ...one, values: values[i], band: bands[i] || null }));
+      this.length = Math.max(...values.map(({ length }) => length));
+      this.shown = null;
+      this.cursorStep = this.length - 1;
+      this.picture.setAttribute("aria-label", this.describe(this.title));
+      this.render();
+    }
+
     describe(title) {
       const ends = this.series.map(
         ({ name, values }) => `${name} from ${short(values[0])} to ${short(values[values.length - 1])}`
@@ -79,6 +89,7 @@ const Charts = (() => {
         }
       }
       if (low > high) [low, high] = [0, 1];
+      if (this.fromZero) low = Math.min(0, low);
       const pad = 0.06 * (high - low) || 0.5;
       return [low - pad, high + pad];
     }
@@ -101,16 +112,16 @@ const Charts = (() => {
         label.textContent = step === 0 ? "step 0" : String(step);
         parts.push(label);
       }
-      const point = (value, step) => `${this.toX(step).toFixed(1)},${toY(value).toFixed(1)}`;
+      const point = (value, step) => (value === null ? [] : [`${this.toX(step).toFixed(1)},${toY(value).toFixed(1)}`]);
       for (const { colour, values, band } of this.series) {
         if (band) {
-          const there = band[0].map(point);
-          const back = band[1].map(point).reverse();
+          const there = band[0].flatMap(point);
+          const back = band[1].flatMap(point).reverse();
           const area = svg("polygon", { points: [...there, ...back].join(" ") });
           area.style.fill = "var(--line-band)";
           parts.push(area);
         }
-        const line = svg("polyline", { points: values.map(point).join(" "), fill: "none", "stroke-width": 2 });
+        const line = svg("polyline", { points: values.flatMap(point).join(" "), fill: "none", "stroke-width": 2 });
         line.style.stroke = `var(${colour})`;
         line.setAttribute("stroke-linejoin", "round");
         parts.push(line);

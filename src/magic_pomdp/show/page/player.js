@@ -1,51 +1,8 @@
-// One episode of one planner as a panel that can show any moment, and a clock that several panels follow in step.
+// One recorded episode of one planner as a panel that can show any moment, and a clock that several panels follow in step.
 const Players = (() => {
   const { short } = Charts;
-  const TREE_PAUSE = 200; // milliseconds between two trees
+  const { PlanPanel, Tooltip, brief, macrosOf, make, plannerAbout, plannerName } = Panels;
   const STILL = window.matchMedia("(prefers-reduced-motion: reduce)");
-
-  function make(name, className, text) {
-    const element = document.createElement(name);
-    if (className) element.className = className;
-    if (text !== undefined) element.textContent = text;
-    return element;
-  }
-
-  /** A number of an action or an observation: three digits, and no zeros that say nothing. */
-  function brief(number) {
-    return String(Number(number.toPrecision(3))).replace("-", "−");
-  }
-
-  const PLANNERS = { "magic": "MAGIC", "macro-despot": "Macro-DESPOT", "despot": "DESPOT", "pomcpow": "POMCPOW" };
-
-  function plannerName(planner) {
-    return PLANNERS[planner.name] || planner.name;
-  }
-
-  /** What else there is to say of a planner: "length 6, 0.1 s a plan". */
-  function plannerAbout({ budget, macro_length: length }) {
-    const parts = [];
-    if (length > 1) parts.push(`length ${length}`);
-    if (budget) parts.push(budget.seconds !== null ? `${budget.seconds} s a plan` : `${budget.steps.toLocaleString("en")} steps a plan`);
-    return parts.join(", ");
-  }
-
-  class Tooltip {
-    constructor(element) {
-      this.element = element;
-    }
-    show(event, text) {
-      const { element } = this;
-      element.textContent = text;
-      element.hidden = false;
-      const { width, height } = element.getBoundingClientRect();
-      element.style.left = `${Math.max(4, Math.min(event.clientX + 14, window.innerWidth - width - 4))}px`;
-      element.style.top = `${Math.max(4, event.clientY + 18 + height > window.innerHeight ? event.clientY - height - 10 : event.clientY + 18)}px`;
-    }
-    hide() {
-      this.element.hidden = true;
-    }
-  }
 
   /** Frames of a recorded episode: what Drawing draws, at any time between 0 and the last step. */
   class EpisodeFrames {
@@ -63,17 +20,7 @@ const Players = (() => {
         }
         return { role, all };
       });
-      this.macrosOfPlan = episode.plans.map((plan) => this.macros(plan));
-    }
-
-    macros(plan) {
-      if (!plan.paths) return [];
-      const { of } = Drawing.shades(plan.values ? plan.values.values : [plan.value]);
-      return of.map((shade, number) => ({
-        path: plan.paths.row(number).subarray(0, 2 * (plan.lengths.values[number] + 1)),
-        shade,
-        chosen: number === plan.choice,
-      }));
+      this.macrosOfPlan = episode.plans.map(macrosOf);
     }
 
     planAt(time) {
@@ -120,24 +67,24 @@ const Players = (() => {
   }
 
   /** An episode with its drawing, numbers, charts and search tree. */
-  class Panel {
+  class Panel extends PlanPanel {
     constructor(recording, episode, { onSeek, tooltip }) {
-      Object.assign(this, { recording, episode, tooltip });
+      super(tooltip);
+      Object.assign(this, { recording, episode });
       this.frames = new EpisodeFrames(episode);
       this.length = this.frames.count - 1;
-      this.marked = null;
       this.shownPlan = null;
-      this.nextTree = 0;
       this.shownStep = null;
       this.returns = episode.rewards.reduce((sums, reward) => [...sums, sums[sums.length - 1] + reward], [0]);
       this.element = make("section", "panel");
       this.element.setAttribute("aria-label", `${plannerName(recording.planner)}, episode ${episode.episode}`);
       const sight = make("div", "sight");
       const insight = make("div", "insight");
-      sight.append(...this.makeStage());
+      sight.append(...this.makeStage(episode.scene, episode.plans.some(({ paths }) => paths)));
       this.charts = this.makeCharts(onSeek);
-      insight.append(...this.charts.map(({ element }) => element), this.makeTree());
-      this.element.append(this.makeHead(), this.makeNumbers(), sight, insight);
+      insight.append(...this.charts.map(({ element }) => element), this.makeTree(episode.plans.some(({ tree }) => tree)));
+      const numbers = this.makeNumbers("step", "return", "reward", "value", "bounds", "planned in", "search", "observed");
+      this.element.append(this.makeHead(), numbers, sight, insight);
     }
 
     makeHead() {
@@ -146,44 +93,6 @@ const Players = (() => {
       this.badge = make("span", `badge ${episode.outcome}`);
       head.append(make("h2", "", plannerName(recording.planner)), make("span", "about", plannerAbout(recording.planner)), this.badge);
       return head;
-    }
-
-    makeStage() {
-      const box = make("div", "stage");
-      const { scene } = this.episode;
-      if (!scene) {
-        box.append(make("p", "note", "This task does not say what it looks like (Task.scene), so there are only its numbers."));
-        return [box];
-      }
-      this.canvas = make("canvas");
-      this.canvas.setAttribute("role", "img");
-      box.append(this.canvas);
-      this.stage = new Drawing.Stage(this.canvas, scene);
-      this.canvas.addEventListener("pointermove", (event) => this.hover(event));
-      this.canvas.addEventListener("pointerleave", () => {
-        this.tooltip.hide();
-        this.mark(null);
-      });
-      new ResizeObserver(() => this.stage.resize() && this.redraw()).observe(this.canvas);
-      if (!this.episode.plans.some(({ paths }) => paths)) return [box];
-      this.scale = make("div", "scale");
-      this.scaleLow = make("span", "end");
-      this.scaleHigh = make("span", "end");
-      this.ramp = make("span", "ramp");
-      this.scale.append(make("span", "", "value"), this.scaleLow, this.ramp, this.scaleHigh, make("span", "word", "of each macro-action; bright: chosen"));
-      return [box, this.scale];
-    }
-
-    makeNumbers() {
-      const list = make("dl", "numbers");
-      this.numbers = {};
-      for (const name of ["step", "return", "reward", "value", "bounds", "planned in", "search", "observed"]) {
-        const cell = make("div");
-        this.numbers[name] = make("dd", name, "–");
-        cell.append(make("dt", "", name), this.numbers[name]);
-        list.append(cell);
-      }
-      return list;
     }
 
     makeCharts(onSeek) {
@@ -204,31 +113,6 @@ const Players = (() => {
       ];
     }
 
-    makeTree() {
-      const box = make("details", "tree-box");
-      if (!this.episode.plans.some(({ tree }) => tree)) return box;
-      box.open = true;
-      const summary = make("summary", "", "Search tree ");
-      this.treeAbout = make("span");
-      summary.append(this.treeAbout);
-      this.tree = new Trees.TreeView((macro) => this.mark(macro));
-      box.append(summary, this.tree.element);
-      return box;
-    }
-
-    setTheme(theme) {
-      this.colours = PALETTE[theme];
-      const { low, middle, high } = this.colours;
-      this.stage?.setTheme(theme);
-      if (this.ramp) this.ramp.style.background = `linear-gradient(to right, ${low}, ${middle}, ${high})`;
-      if (this.tree && this.shownPlan !== null) this.tree.recolour(this.macroColours(this.episode.plans[this.shownPlan]));
-    }
-
-    macroColours(plan) {
-      const { of } = Drawing.shades(plan.values ? plan.values.values : [plan.value]);
-      return of.map((shade) => Drawing.shadeColour(this.colours, shade));
-    }
-
     /** Show a moment: a step, or a time between two. */
     show(time, shown) {
       Object.assign(this, { time, shown });
@@ -238,8 +122,12 @@ const Players = (() => {
       for (const chart of this.charts) chart.setCursor(time);
     }
 
-    redraw() {
-      if (this.stage && this.shown) this.stage.draw(this.frames.at(this.time, this.shown, this.marked));
+    frame() {
+      return this.shown && this.frames.at(this.time, this.shown, this.marked);
+    }
+
+    macros() {
+      return this.frames.at(this.time, { ...this.shown, particles: false, trail: false }, null).macros;
     }
 
     showStep(step) {
@@ -260,72 +148,10 @@ const Players = (() => {
         `Drawing of ${this.recording.task.name} at step ${step}: return ${short(this.returns[step])}, ` +
           `belief error ${short(episode.belief_errors[step])}${ended ? `, ${episode.outcome}` : ""}`
       );
-      if (number !== this.shownPlan) this.showPlan(number, plan);
-    }
-
-    showPlan(number, plan) {
+      if (number !== this.shownPlan) this.showPlan(plan);
       this.shownPlan = number;
-      this.marked = null;
-      const { numbers } = this;
-      numbers.value.textContent = short(plan.value);
-      numbers.bounds.textContent = plan.lower === null ? "none" : `${short(plan.lower)} … ${short(plan.upper)}`;
-      numbers["planned in"].textContent = `${(1000 * plan.seconds).toFixed(plan.seconds < 0.01 ? 1 : 0)} ms`;
-      numbers.search.textContent = `${plan.depth} deep`;
-      const { low, best } = Drawing.shades(plan.values ? plan.values.values : [plan.value]);
-      if (this.scale) [this.scaleLow.textContent, this.scaleHigh.textContent] = [short(low), short(best)];
-      this.showTree(plan);
     }
 
-    /** A tree is much to lay out: while plans follow each other fast, only some of them, and always the last. */
-    showTree(plan) {
-      if (!this.tree || !plan.tree) return;
-      clearTimeout(this.treeWaits);
-      const now = performance.now();
-      if (now < this.nextTree) {
-        this.treeWaits = setTimeout(() => this.showTree(plan), this.nextTree - now);
-        return;
-      }
-      this.nextTree = now + TREE_PAUSE;
-      const many = (count) => count.toLocaleString("en");
-      this.treeAbout.textContent = `at step ${plan.time}: ${many(plan.nodes)} nodes, ${many(plan.trials)} trials, ${many(plan.steps)} steps, ${plan.stopped_by}`;
-      this.tree.show(plan.tree, plan.choice, this.macroColours(plan), this.macroNames(plan));
-    }
-
-    /** "3 ↗" for a macro-action that goes somewhere, else its number and its first action. */
-    macroNames(plan) {
-      const arrows = ["→", "↗", "↑", "↖", "←", "↙", "↓", "↘"];
-      return Array.from(plan.lengths.values, (length, number) => {
-        const path = plan.paths?.row(number);
-        const dx = path ? path[2 * length] - path[0] : 0;
-        const dy = path ? path[2 * length + 1] - path[1] : 0;
-        const moved = Math.abs(dx) + Math.abs(dy) > 1e-9;
-        const first = Array.from(plan.macro_actions.row(number).subarray(0, plan.macro_actions.shape[2]), brief);
-        const what = moved ? arrows[(Math.round((4 * Math.atan2(dy, dx)) / Math.PI) + 8) % 8] : `(${first.join(", ")})`;
-        return `${number} ${what}${length > 1 ? ` ×${length}` : ""}`;
-      });
-    }
-
-    mark(macro) {
-      if (macro === this.marked) return;
-      this.marked = macro;
-      this.tree?.showMark(macro);
-      this.redraw();
-    }
-
-    hover(event) {
-      const [x, y] = this.stage.toWorld(event.clientX, event.clientY);
-      const { macros } = this.frames.at(this.time, { ...this.shown, particles: false, trail: false }, null);
-      const macro = this.stage.macroAt(macros, event.clientX, event.clientY);
-      this.mark(macro);
-      const plan = this.episode.plans[this.shownPlan];
-      const lines = [`x ${short(x)}, y ${short(y)}`];
-      if (macro !== null) {
-        lines.unshift(`macro-action ${this.macroNames(plan)[macro]}${macro === plan.choice ? ", chosen" : ""}`);
-        if (plan.values) lines.splice(1, 0, `value ${short(plan.values.values[macro])}`);
-        if (plan.uppers) lines.splice(2, 0, `upper bound ${short(plan.uppers.values[macro])}`);
-      }
-      this.tooltip.show(event, lines.join("\n"));
-    }
   }
 
   /** Time that runs, stops and jumps. `onChange(time)` is called whenever it is another one. */

@@ -2,14 +2,6 @@
 (() => {
   const { make, plannerAbout, plannerName } = Players;
   const SPEEDS = [1, 2, 4, 8, 16, 32];
-  const ICONS = {
-    first: "M5 4h2.5v16H5zM20 4v16L8.5 12z",
-    back: "M6 4h3v16H6zM19 4v16l-9-8z",
-    play: "M7 4v16l13-8z",
-    pause: "M6 4h4.5v16H6zM13.5 4H18v16h-4.5z",
-    forward: "M15 4h3v16h-3zM5 4v16l9-8z",
-    last: "M16.500 4H19v16h-2.500zM4 4v16l11.500-8z",
-  };
   const KEYS = [
     ["Space", "play or pause"],
     ["← →", "one step back or on"],
@@ -34,11 +26,8 @@
       this.place = 0;
       this.makeChoices();
       this.makeControls();
-      this.makeKeys();
-      this.setTheme(window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-      window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => this.setTheme(event.matches ? "dark" : "light"));
-      // on a page with more than a replay, the keys are the replay's only while something of it has the focus
-      (document.getElementById("replaying") || document).addEventListener("keydown", (event) => this.key(event));
+      this.switchTheme = Controls.themeAndKeys(document.getElementById("choices"), KEYS, (theme) => this.setTheme(theme));
+      this.listen();
       this.open();
     }
 
@@ -101,16 +90,11 @@
 
     showPlaying(playing) {
       this.showsPlaying = playing;
-      this.playButton.replaceChildren(icon(playing ? "pause" : "play"));
-      this.playButton.setAttribute("aria-label", playing ? "Pause" : "Play");
-      this.playButton.title = `${playing ? "Pause" : "Play"} (Space)`;
+      Controls.showPlaying(this.playButton, playing);
     }
 
     setTheme(theme) {
       this.theme = theme;
-      document.documentElement.dataset.theme = theme;
-      this.themeButton.textContent = theme === "dark" ? "Light" : "Dark";
-      this.themeButton.setAttribute("aria-label", `Use ${theme === "dark" ? "light" : "dark"} colours`);
       for (const panel of this.panels) {
         panel.setTheme(theme);
         panel.redraw();
@@ -126,17 +110,9 @@
         return `${same ? "" : `${task.name}: `}${plannerName(planner)}${about ? ` (${about})` : ""}`;
       });
       const box = document.getElementById("choices");
-      const select = (label, id) => {
-        const outer = make("label", "", label);
-        const inner = make("select");
-        inner.id = id;
-        outer.append(inner);
-        box.append(outer);
-        return inner;
-      };
-      this.episodeSelect = select("episode", "episode");
-      this.leftSelect = select("planner", "left");
-      this.rightSelect = select("beside it", "right");
+      this.episodeSelect = Controls.select(box, "episode", "episode");
+      this.leftSelect = Controls.select(box, "planner", "left");
+      this.rightSelect = Controls.select(box, "beside it", "right");
       names.forEach((name, i) => {
         this.leftSelect.add(new Option(name, i));
         this.rightSelect.add(new Option(name, i));
@@ -152,15 +128,6 @@
         this.right = this.rightSelect.value === "none" ? null : Number(this.rightSelect.value);
         this.open();
       });
-      this.themeButton = make("button");
-      this.themeButton.id = "theme";
-      this.themeButton.title = "Light or dark (T)";
-      this.themeButton.addEventListener("click", () => this.switchTheme());
-      const keys = make("button", "", "Keys");
-      keys.id = "show-keys";
-      keys.title = "What the keys do (?)";
-      keys.addEventListener("click", () => document.getElementById("keys").showModal());
-      box.append(this.themeButton, keys);
     }
 
     fillChoices(episodes) {
@@ -182,10 +149,6 @@
       this.open();
     }
 
-    switchTheme() {
-      this.setTheme(this.theme === "dark" ? "light" : "dark");
-    }
-
     // ------------------------------------------------------------------------------------------------ controls
 
     makeControls() {
@@ -193,13 +156,8 @@
       box.setAttribute("role", "group");
       box.setAttribute("aria-label", "Playback");
       const buttons = make("div", "buttons");
-      const button = (name, label, keys, action) => {
-        const one = make("button", name);
-        one.id = name;
-        one.setAttribute("aria-label", label);
-        one.title = `${label} (${keys})`;
-        one.append(icon(name));
-        one.addEventListener("click", action);
+      const button = (...about) => {
+        const one = Controls.button(...about);
         buttons.append(one);
         return one;
       };
@@ -223,36 +181,12 @@
       for (const speed of SPEEDS) this.speedSelect.add(new Option(`${speed} steps/s`, speed));
       this.speedSelect.value = this.clock.speed;
       this.speedSelect.addEventListener("change", () => (this.clock.speed = Number(this.speedSelect.value)));
-      const shows = make("div", "shows");
-      this.checks = {};
-      for (const [name, text] of [["particles", "belief"], ["macros", "macro-actions"], ["trail", "way"]]) {
-        const label = make("label");
-        const check = make("input");
-        Object.assign(check, { type: "checkbox", checked: true, id: `show-${name}` });
-        check.addEventListener("change", () => {
-          this.shown = { ...this.shown, [name]: check.checked };
-          this.update(this.clock.time);
-        });
-        this.checks[name] = check;
-        label.append(check, text);
-        shows.append(label);
-      }
-      box.append(buttons, scrubbing, this.speedSelect, shows);
-    }
-
-    makeKeys() {
-      const dialog = document.getElementById("keys");
-      const title = make("h2", "", "Keys");
-      title.id = "keys-title";
-      const list = make("dl");
-      for (const [keys, meaning] of KEYS) {
-        const term = make("dt");
-        keys.split(" ").forEach((key) => term.append(make("kbd", "", key), " "));
-        list.append(term, make("dd", "", meaning));
-      }
-      const close = make("button", "", "Close");
-      close.addEventListener("click", () => dialog.close());
-      dialog.append(title, list, close);
+      const { element, checks } = Controls.shows((name, checked) => {
+        this.shown = { ...this.shown, [name]: checked };
+        this.update(this.clock.time);
+      });
+      this.checks = checks;
+      box.append(buttons, scrubbing, this.speedSelect, element);
     }
 
     changeSpeed(by) {
@@ -261,12 +195,10 @@
       this.speedSelect.value = SPEEDS[place];
     }
 
-    key(event) {
-      if (event.ctrlKey || event.metaKey || event.altKey || document.getElementById("keys").open) return;
-      const { target } = event;
-      const typing = target.tagName === "SELECT";
-      const pressing = target.tagName === "BUTTON" || target.tagName === "SUMMARY" || target.type === "checkbox";
-      const actions = {
+    listen() {
+      // on a page with more than a replay, the keys are the replay's only while something of it has the focus
+      const replaying = document.getElementById("replaying") || document;
+      Controls.listen(replaying, {
         ArrowLeft: () => this.clock.step(-1),
         ArrowRight: () => this.clock.step(1),
         Home: () => this.seek(0),
@@ -282,22 +214,8 @@
         w: () => this.checks.trail.click(),
         t: () => this.switchTheme(),
         "?": () => document.getElementById("keys").showModal(),
-      };
-      const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-      if (!action || typing || (pressing && event.key === " ")) return;
-      event.preventDefault();
-      action();
+      });
     }
-  }
-
-  function icon(name) {
-    const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    picture.setAttribute("viewBox", "0 0 24 24");
-    picture.setAttribute("aria-hidden", "true");
-    const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    path.setAttribute("d", ICONS[name]);
-    picture.append(path);
-    return picture;
   }
 
   Data.unpack(document.getElementById("data").textContent)

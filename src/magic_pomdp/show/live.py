@@ -1,0 +1,325 @@
+"""A page on which the planner runs now: a small server, and a process of its own for the planner.
+
+The page is one file, and nothing else can be fetched. What it shows comes through a WebSocket, always in the newest
+version, so that a slow page misses frames instead of lagging behind; what a person wants goes back as small messages.
+"""
+
+import ipaddress
+import json
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from websockets.datastructures import Headers
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+from websockets.sync.server import ServerConnection, serve
+
+from magic_pomdp.core.task import Task
+from magic_pomdp.running.evaluate import PLANNERS, PlannerChoice
+from magic_pomdp.running.recording import to_text
+from magic_pomdp.running.session import Command, run_session
+from magic_pomdp.running.workers import JobFailed, start_process
+from magic_pomdp.show.replay import fill_page
+
+PORT = 8765
+"""Where the page is, unless that port is taken."""
+SCRIPTS = ("data.js", "drawing.js", "charts.js", "tree.js", "panel.js", "controls.js", "live.js")
+LONGEST_MESSAGE = 1000
+"""Bytes."""
+MOST_TABS = 50
+LIMITS: dict[str, tuple[float, float]] = {"seconds": (0.001, 10.0), "macro_length": (1, 60), "pace": (0.1, 1000.0)}
+"""Smallest and largest of what a message may ask for."""
+FIELDS: dict[str, tuple[str, ...]] = {
+    "play": (),
+    "pause": (),
+    "step": (),
+    "new": (),
+    "pace": ("pace",),
+    "plan": ("planner", "seconds", "macro_length"),
+    "move": ("handle", "x", "y"),
+}
+"""Kinds of messages, and what each must hold besides its kind."""
+
+
+def read_command(text: str | bytes, scene: dict[str, Any] | None) -> Command:
+    """A message of the page as a command, or a ValueError that says why it is none."""
+    if not isinstance(text, str) or len(text) > LONGEST_MESSAGE:
+        raise ValueError("A message is a short text.")
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError("A message is a JSON object.") from None
+    kind = message.get("kind") if isinstance(message, dict) else None
+    if not isinstance(kind, str) or kind not in FIELDS:
+        raise ValueError(f"A message has a kind: {', '.join(FIELDS)}.")
+    if message.keys() != {"kind", *FIELDS[kind]}:
+        raise ValueError(f"A message of the kind {kind} holds {', '.join(FIELDS[kind]) or 'nothing else'}.")
+    if kind == "pace":
+        _check_number(message, "pace", *LIMITS["pace"])
+    elif kind == "plan":
+        if message["planner"] not in list(PLANNERS):
+            raise ValueError(f"The planner is one of {', '.join(PLANNERS)}.")
+        _check_number(message, "seconds", *LIMITS["seconds"])
+        if message["macro_length"] is not None:
+            _check_number(message, "macro_length", *LIMITS["macro_length"], kind=int)
+    elif kind == "move":
+        if not scene or not scene["handles"]:
+            raise ValueError("Nothing can be moved in this task.")
+        left, bottom, right, top = scene["view"]
+        _check_number(message, "handle", 0, len(scene["handles"]) - 1, kind=int)
+        _check_number(message, "x", left, right)
+        _check_number(message, "y", bottom, top)
+    return message
+
+
+def _check_number(message: dict[str, Any], name: str, low: float, high: float, kind: Any = (int, float)) -> None:
+    value = message[name]
+    if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
+        whole = "whole " if kind is int else ""
+        raise ValueError(f"{name} is a {whole}number from {low:g} to {high:g}.")
+
+
+class Board:
+    """What there is to see, in its newest version, for any number of readers, each at its own speed."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._version = 0
+        self._parts: dict[str, tuple[int, Any]] = {}
+        self._rows: list[Any] = []
+        self._rows_version = 0
+
+    def post(self, name: str, value: Any) -> None:
+        """Put up something new. A new `episode` has no rows yet; a `row` is (number, row)."""
+        with self._changed:
+            self._version += 1
+            if name == "row":
+                number, row = value
+                self._rows[number:] = [row]
+                self._rows_version = self._version
+            else:
+                self._parts[name] = self._version, value
+            if name == "episode":
+                self._rows = []
+            self._changed.notify_all()
+
+    def get(self, name: str) -> Any:
+        """A part, or None."""
+        with self._changed:
+            return self._parts.get(name, (0, None))[1]
+
+    def wake(self) -> None:
+        """Let all readers look whether they have to stop."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def news(self, seen: int, rows_seen: int, stopped: Callable[[], bool]) -> tuple[dict[str, Any], int, int]:
+        """Wait for something newer than the version `seen`: it, its version and the number of rows. The last row seen
+        may have changed, so the rows from there on are among the news."""
+        with self._changed:
+            self._changed.wait_for(lambda: stopped() or self._version > seen)
+            news = {name: value for name, (version, value) in self._parts.items() if version > seen}
+            if self._rows_version > seen:
+                first = 0 if "episode" in news else max(0, rows_seen - 1)
+                news["rows"] = {"from": first, "rows": self._rows[first:]}
+            return news, self._version, len(self._rows)
+
+
+class LiveServer:
+    """Serves the page of one session. `run` lasts until it is interrupted, or until `close` is called."""
+
+    def __init__(
+        self, task: Task, choice: PlannerChoice, host: str = "127.0.0.1", port: int | None = None, seed: int = 0
+    ) -> None:
+        choice(task)  # what is wrong with it is said here
+        if port is not None and not 0 <= port <= 65535:
+            raise ValueError(f"A port is a number from 0 (any that is free) to 65535, not {port}.")
+        self.task, self.choice, self.seed = task, choice, seed
+        self.board = Board()
+        about = {"task": task.name or type(task).__name__, "planners": list(PLANNERS), "limits": LIMITS}
+        self.board.post("about", about)
+        self._page = fill_page("live.html", f"Live: {about['task']}", SCRIPTS)
+        self._sending = threading.Lock()
+        self._tabs: set[ServerConnection] = set()
+        self._closed = False
+        self._start_process()
+        try:
+            self._socket = _listen(host, port)
+        except BaseException:
+            self._process.kill()
+            raise
+        self.host, self.port = host, self._socket.getsockname()[1]
+        quiet = logging.getLogger("magic_pomdp.live")
+        quiet.setLevel(logging.CRITICAL + 1)  # browsers open connections and leave them: that is no news
+        self._server = serve(
+            self._serve_tab,
+            sock=self._socket,
+            process_request=self._answer,
+            max_size=LONGEST_MESSAGE,
+            open_timeout=2.0,
+            close_timeout=1.0,
+            server_header=None,
+            logger=quiet,
+        )
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        host = "127.0.0.1" if self.host in ("", "0.0.0.0", "::") else self.host
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
+
+    def run(self) -> None:
+        """Pass on what the session reports. Should its process die, another takes its place, with a new episode."""
+        ready = False
+        while not self._closed:
+            try:
+                name, value = self._connection.recv()
+            except (EOFError, OSError):
+                if self._closed:
+                    return
+                sentence = self._say_how_it_ended()
+                if not ready:
+                    raise JobFailed(sentence) from None
+                ready = False
+                self._start_process()
+                self.board.post("trouble", f"{sentence} A new episode was started.")
+                continue
+            if name == "failed":
+                raise JobFailed(f"Nothing could start because of {value}.")
+            if name == "ready":
+                ready = True
+            elif name == "choice":
+                self.choice = value
+            else:
+                self.board.post(name, value)
+
+    def close(self) -> None:
+        """End everything that this has started."""
+        self._closed = True
+        self._process.kill()
+        self._process.join()
+        self._connection.close()
+        self.board.wake()
+        for tab in list(self._tabs):
+            threading.Thread(target=tab.close, args=(1001,), daemon=True).start()
+        self._server.shutdown()
+        self._thread.join()
+
+    def __enter__(self) -> "LiveServer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------------------------------ the session's process
+
+    def _start_process(self) -> None:
+        self._process, self._connection = start_process(run_session, self.task, self.choice, self.seed)
+        self._send({"kind": "watch", "count": len(self._tabs)})
+
+    def _send(self, command: Command) -> None:
+        with self._sending, suppress(OSError):  # of a process that has died: `run` sees to it
+            self._connection.send(command)
+
+    def _say_how_it_ended(self) -> str:
+        self._process.join(timeout=1.0)
+        code = self._process.exitcode or 0
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return f"The planner's process has ended ({how})."
+
+    # --------------------------------------------------------------------------------------------------------- the tabs
+
+    def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
+        """The page; None lets a tab of that page connect. Whoever comes from elsewhere is refused: another page in the
+        same browser, or one whose name was made to lead here."""
+        host = request.headers.get_all("Host")
+        if len(host) != 1 or not self._is_own_name(host[0]):
+            return _respond(403, "This page is not known by that name.\n")
+        if request.headers.get("Upgrade", "").lower() == "websocket":
+            if request.headers.get_all("Origin") != [f"http://{host[0]}"]:
+                return _respond(403, "Only the page of this server may connect to it.\n")
+            if request.path != "/live":
+                return _respond(404, "There is nothing here.\n")
+            return None if len(self._tabs) < MOST_TABS else _respond(503, "There are too many open pages.\n")
+        if request.path != "/":
+            return _respond(404, "There is nothing here.\n")
+        return _respond(200, self._page, "text/html")
+
+    def _is_own_name(self, host: str) -> bool:
+        """Whether a Host header names this server: by an address, as localhost, or as it was told to be called."""
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        name = name.removeprefix("[").removesuffix("]")
+        if name in ("localhost", self.host):
+            return True
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return address.is_loopback or self.host not in ("127.0.0.1", "::1", "localhost")
+
+    def _serve_tab(self, tab: ServerConnection) -> None:
+        self._tabs.add(tab)
+        gone = threading.Event()
+        sender = threading.Thread(target=self._send_news, args=(tab, gone), daemon=True)
+        sender.start()
+        self._send({"kind": "watch", "count": len(self._tabs)})
+        try:
+            with suppress(ConnectionClosed):
+                for text in tab:
+                    try:
+                        self._send(read_command(text, self.board.get("scene")))
+                    except ValueError as error:
+                        tab.send(to_text({"trouble": str(error)}))
+        finally:
+            self._tabs.discard(tab)
+            self._send({"kind": "watch", "count": len(self._tabs)})
+            gone.set()
+            self.board.wake()
+
+    def _send_news(self, tab: ServerConnection, gone: threading.Event) -> None:
+        def stopped() -> bool:
+            return gone.is_set() or self._closed
+
+        seen = rows = 0
+        with suppress(ConnectionClosed):
+            while True:
+                news, seen, rows = self.board.news(seen, rows, stopped)
+                if stopped():
+                    return
+                tab.send(to_text(news))
+
+
+def _listen(host: str, port: int | None) -> socket.socket:
+    """A socket at a port; without one at PORT or, if that is taken, at any."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    if port is None:
+        with suppress(OSError):
+            return socket.create_server((host, PORT), family=family)
+    try:
+        return socket.create_server((host, port or 0), family=family)
+    except OSError as error:
+        raise ValueError(f"The page cannot be at {host}, port {port or 'any'}: {error.strerror}.") from None
+
+
+def _respond(status: int, text: str, kind: str = "text/plain") -> Response:
+    body = text.encode()
+    headers = Headers(
+        {
+            "Content-Type": f"{kind}; charset=utf-8",
+            "Content-Length": str(len(body)),
+            "Connection": "close",
+            "Cache-Control": "no-store",
+            "X-Content-Type-Options": "nosniff",
+            "X-Frame-Options": "DENY",
+            "Referrer-Policy": "no-referrer",
+        }
+    )
+    reasons = {200: "OK", 403: "Forbidden", 404: "Not Found", 503: "Service Unavailable"}
+    return Response(status, reasons[status], headers, body)
