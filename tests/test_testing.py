@@ -260,7 +260,8 @@ class SpritesNotANumber(Corridor):
 
 @pytest.mark.parametrize("name", sorted(SHIPPED))
 def test_shipped_tasks_pass(name):
-    assert mp.check_task(find_task(name)) == []
+    fewer = {"cars": 2} if name == "crowd-driving" else {}  # plain Python takes its time with all of them
+    assert mp.check_task(find_task(name)(**fewer)) == []
 
 
 def test_right_tasks_pass():

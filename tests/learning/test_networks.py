@@ -36,10 +36,11 @@ def make_generator(shape, std=0.1):
     return GeneratorNetwork(shape, SPACES[shape.kind].start, std)
 
 
+@pytest.mark.parametrize("members", [0, 1])
 @pytest.mark.parametrize("conditioning", ["belief+context", "belief", "context", "none"])
 @pytest.mark.parametrize("kind", ["sphere", "box"])
-def test_the_compiled_generator_is_the_trained_one(kind, conditioning):
-    shape = make_shape(kind, conditioning=conditioning)
+def test_the_compiled_generator_is_the_trained_one(kind, conditioning, members):
+    shape = make_shape(kind, conditioning=conditioning, members=members, member_features=2)
     experience, network = some_experience(shape), make_generator(shape)
     normaliser, inputs = fitted(shape, experience)
     with torch.no_grad():
@@ -52,6 +53,18 @@ def test_the_compiled_generator_is_the_trained_one(kind, conditioning):
         particles, context = experience.particles[i], experience.context[i]
         np.testing.assert_allclose(generator.mean(particles, context), place(means[i].numpy(), kind), atol=1e-5)
         np.testing.assert_allclose(generator._run(particles, context)[1], stds[i].numpy(), rtol=1e-4)
+
+
+def test_the_order_of_members_does_not_matter():
+    shape = dataclasses.replace(make_shape(), particle_features=8, members=3, member_features=2)
+    experience, network = some_experience(shape), make_generator(shape)
+    normaliser, inputs = fitted(shape, experience)
+    own, members = np.split(experience.particles, [2], axis=-1)
+    turned = np.concatenate([own, np.roll(members, 2, axis=-1)], axis=-1)
+    other = normaliser(torch.from_numpy(turned), torch.from_numpy(experience.context))
+    for mine, same in zip(network(inputs), network(other), strict=True):
+        torch.testing.assert_close(mine, same)
+    assert not torch.allclose(inputs.members, other.members)
 
 
 @pytest.mark.parametrize("kind", ["sphere", "box"])
@@ -153,7 +166,7 @@ def test_normalised_features_are_of_order_one_even_where_they_do_not_vary():
     experience.particles[:, :, 1] = 7.0
     experience.particles[:, :, 2] *= 1e4
     _, inputs = fitted(shape, experience)
-    assert all(torch.isfinite(part).all() for part in inputs)
+    assert all(torch.isfinite(part).all() for part in inputs[:3])
     assert inputs.each.abs().max() < 20.0
     assert inputs.belief[:, :4].std(0).tolist() == pytest.approx([1.0, 0.0, 1.0, 1.0], abs=0.05)
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from magic_pomdp import BezierSpace, HeldActionSpace, make_task
+from magic_pomdp.macros import TurnAndGoSpace
 
 
 @pytest.mark.parametrize(("name", "length"), [("light-dark", 6), ("puck-push", 2), ("tiger", 3)])
@@ -39,3 +40,18 @@ def test_bad_spaces_are_refused():
         HeldActionSpace(1, (1.0,), (0.0,), ((0.0,),))
     with pytest.raises(ValueError, match=r"have shape \(1, 1\), not \(2, 1\)"):
         HeldActionSpace(1, (0.0,), (1.0,), ((0.0,),)).decode(np.zeros((2, 1)))
+
+
+def test_turn_and_go_steers_and_then_goes_straight():
+    space = TurnAndGoSpace(3, 6.0, 0.25, ((6.0, -0.25), (3.0, 0.0), (0.0, 0.0)))
+    np.testing.assert_allclose(space.start, [[1.0, -1.0], [0.0, 0.0], [-1.0, 0.0]])
+    macro_actions = space.decode(space.start)
+    np.testing.assert_allclose(macro_actions.actions[0], [[6.0, -0.25], [6.0, -0.25], [6.0, 0.0]])
+    assert (macro_actions.actions[1] == [3.0, 0.0]).all()
+    longer = [TurnAndGoSpace(length, 6.0, 0.25, ((6.0, 0.25),)).decode([[1.0, 1.0]]) for length in range(1, 9)]
+    turning = [int((macro_actions.actions[0, :, 1] > 0.0).sum()) for macro_actions in longer]
+    assert turning == [1, 1, 2, 2, 3, 3, 4, 4]
+    with pytest.raises(ValueError, match="shape"):
+        space.decode(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="at least one"):
+        TurnAndGoSpace(3, 6.0, 0.25, ())

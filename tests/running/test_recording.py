@@ -88,6 +88,18 @@ def test_the_top_of_the_tree_fits_the_plan(planner):
             assert share[below].sum() <= share[item] + 1e-6
 
 
+def test_a_plan_made_ahead_keeps_its_own_tree():
+    task = make_task("tiger", max_steps=5)
+    planner = PlannerChoice(budget=Budget(steps=2_000))(task)
+    recorder = Recorder(task, planner)
+    plans = recorder.result(run_episode(task, planner, 3, 0, recorder.watch, concurrent=True))["plans"]
+    assert len(plans) > 2
+    assert (plans[0]["choice"], "tree" in plans[0]) == (0, False)  # it waits for the first plan
+    for plan in plans[1:]:
+        bounds = plan["tree"]["value"][0], plan["tree"]["upper"][0]
+        assert bounds == pytest.approx((plan["lower"], plan["upper"]), rel=1e-5)
+
+
 def test_macro_actions_are_traced():
     task = make_task("light-dark")
     context = np.array([3.0, 1.0, -2.0, 2.5, -3.0])

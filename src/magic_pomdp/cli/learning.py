@@ -51,7 +51,7 @@ class AblateSettings:
     """Episodes on which each best generator is evaluated in the end, the same for all."""
     episode_seed: int = 0
     """Whose episodes they are."""
-    seconds: Annotated[float | None, default("FLOAT", "0.1")] = None
+    seconds: Annotated[float | None, default("FLOAT", "the task's own, mostly 0.1")] = None
     """Budget of a plan in these, in seconds."""
     steps: Annotated[int | None, default("INT", "none")] = None
     """Budget of a plan in primitive steps instead."""

@@ -26,6 +26,7 @@ from magic_pomdp.cli.shared import (
 from magic_pomdp.running.saving import make_folder
 
 if TYPE_CHECKING:
+    from magic_pomdp.core.task import Task
     from magic_pomdp.running.evaluate import PlannerChoice
 
 SHORT_NAMES = {
@@ -54,7 +55,7 @@ class EvaluateSettings:
     """MAGIC's trained generator."""
     macro_length: Annotated[int | None, default("INT", "the task's own")] = None
     """Length of the macro-actions."""
-    seconds: Annotated[float | None, default("FLOAT", "0.1")] = None
+    seconds: Annotated[float | None, default("FLOAT", "the task's own, mostly 0.1")] = None
     """Budget of a plan in seconds."""
     steps: Annotated[int | None, default("INT", "none")] = None
     """Budget of a plan in primitive steps instead: it gives the same result in every run. A first trial is always
@@ -123,7 +124,7 @@ class TuneSettings:
     """Whose settings are looked for."""
     macro_length: Annotated[int | None, default("INT", "the task's own")] = None
     """Length of the macro-actions."""
-    seconds: Annotated[float | None, default("FLOAT", "0.1")] = None
+    seconds: Annotated[float | None, default("FLOAT", "the task's own, mostly 0.1")] = None
     """Budget of a plan in seconds."""
     steps: Annotated[int | None, default("INT", "none")] = None
     """Budget of a plan in primitive steps instead."""
@@ -165,8 +166,7 @@ def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
         planner_settings(settings.planner, **{name: getattr(settings, name) for name in SHORT_NAMES}),
         settings.model,
     )
-    name = the_task.name or type(the_task).__name__
-    path = check_writable(settings.json or _default_path(name, choice, choice.length(the_task), settings))
+    path = check_writable(settings.json or _default_path(the_task, choice, settings))
     code = FINE
     try:
         with episode_progress(settings.episodes) as advance:
@@ -244,7 +244,7 @@ def tune(task: TaskName, /, settings: TuneSettings) -> int:
 
     the_task = make_task(task, **task_parameters(settings.parameters))
     choice = PlannerChoice(settings.planner, settings.macro_length, make_budget(settings.seconds, settings.steps))
-    name = re.sub(r"[^\w.-]", "-", f"tune-{the_task.name}-{choice.name}-{choice.budget}")
+    name = re.sub(r"[^\w.-]", "-", f"tune-{the_task.name}-{choice.name}-{choice.budget_for(the_task)}")
     path = check_writable(settings.file or make_folder(Path("results")) / f"{name}.journal")
     try:
         with trial_progress(settings.trials) as advance:
@@ -266,13 +266,13 @@ def tune(task: TaskName, /, settings: TuneSettings) -> int:
     return FINE
 
 
-def _default_path(task: str, choice: "PlannerChoice", length: int, settings: EvaluateSettings) -> Path:
+def _default_path(task: "Task", choice: "PlannerChoice", settings: EvaluateSettings) -> Path:
     """A file named after everything that was asked for, so that no other result is overwritten."""
     parts = [
-        task,
+        task.name or type(task).__name__,
         choice.name,
-        f"L{length}",
-        str(choice.budget),
+        f"L{choice.length(task)}",
+        str(choice.budget_for(task)),
         f"seed{settings.seed}",
         f"{settings.episodes}episodes",
     ]

@@ -37,7 +37,7 @@ class RecordSettings:
     """MAGIC's trained generator."""
     macro_length: Annotated[int | None, default("INT", "the task's own")] = None
     """Length of the macro-actions."""
-    seconds: Annotated[float | None, default("FLOAT", "0.1")] = None
+    seconds: Annotated[float | None, default("FLOAT", "the task's own, mostly 0.1")] = None
     """Budget of a plan in seconds."""
     steps: Annotated[int | None, default("INT", "none")] = None
     """Budget of a plan in primitive steps instead."""

@@ -59,10 +59,11 @@ def task_parameters(assignments: tuple[str, ...]) -> dict[str, str]:
     return dict(assignment.split("=", 1) for assignment in assignments)
 
 
-def make_budget(seconds: float | None, steps: int | None) -> "Budget":
+def make_budget(seconds: float | None, steps: int | None) -> "Budget | None":
+    """The budget that was asked for; None if it is left to the task."""
     from magic_pomdp.planners.plan import Budget
 
-    return Budget(0.1 if seconds is None and steps is None else seconds, steps)
+    return None if seconds is None and steps is None else Budget(seconds, steps)
 
 
 def need(module: str, what: str, extra: str) -> None:

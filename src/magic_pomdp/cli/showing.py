@@ -52,7 +52,7 @@ class PictureSettings:
     """MAGIC's trained generator."""
     macro_length: Annotated[int | None, default("INT", "the task's own")] = None
     """Length of the macro-actions."""
-    seconds: Annotated[float | None, default("FLOAT", "0.1")] = None
+    seconds: Annotated[float | None, default("FLOAT", "the task's own, mostly 0.1")] = None
     """Budget of a plan in seconds."""
     steps: Annotated[int | None, default("INT", "none")] = None
     """Budget of a plan in primitive steps instead."""
@@ -73,7 +73,7 @@ class FiguresSettings:
 
     model: Annotated[str | None, default("NAME|FILE", "the best that ships for the task")] = None
     """MAGIC's trained generator."""
-    seconds: Annotated[float | None, default("FLOAT", "0.1")] = None
+    seconds: Annotated[float | None, default("FLOAT", "the task's own, mostly 0.1")] = None
     """Budget of a plan in seconds."""
     steps: Annotated[int | None, default("INT", "none")] = None
     """Budget of a plan in primitive steps instead."""

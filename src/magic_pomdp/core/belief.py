@@ -19,6 +19,8 @@ RECOVERY_ATTEMPTS = 5
 
 NEGLIGIBLE = -50.0
 """A particle whose log-likelihood lies so far below the best one's is not worth an exponential."""
+PREDICTION = 1_000_000
+"""The stream of predictions, beside those of the attempts to recover."""
 FIT_SAMPLE = 1000
 """Particles from which the spread of a belief is measured."""
 
@@ -87,6 +89,15 @@ class Belief:
         self.ignored += 1
         self._past[-1] = (action, observation, True, self.context)
         self._replace(predicted)
+
+    def predict(self, actions: np.ndarray) -> np.ndarray:
+        """Particles of the belief expected after some actions, (length, action_size); those whose episode has ended by
+        then are left out. The belief stays as it is."""
+        actions, moved = plain_array(actions), np.empty_like(self.particles)
+        key = stream_key(self._seed, len(self._past) + 1, PREDICTION)
+        running = np.empty(len(moved), np.bool_)
+        _predict(self.task, self.context, self.particles, moved, running, actions, self._imagined, key, self._random)
+        return moved[running]
 
     def change_context(self, context: np.ndarray) -> None:
         """Take note that what is known has changed. The particles stay: what was done and seen so far happened in the
@@ -184,6 +195,22 @@ def _draw_states(task, context, particles, key, random):
 
 
 @kernel
+def _predict(task, context, particles, moved, running, actions, imagined, key, random):
+    """Move the particles by some actions into `moved`; note which of them are still running."""
+    context, particles, moved, running = borrow(context), borrow(particles), borrow(moved), borrow(running)
+    actions, imagined, random = borrow(actions), borrow(imagined), borrow(random)
+    for i in range(len(particles)):
+        state, outcome = moved[i], RUNNING
+        for j in range(len(state)):
+            state[j] = particles[i, j]
+        seek(random, key, i)
+        for k in range(len(actions)):
+            if outcome == RUNNING:
+                _, outcome = task.step(context, state, actions[k], random, imagined)
+        running[i] = outcome == RUNNING
+
+
+@kernel
 def _mean_distance(task, particles, state):
     particles, state = borrow(particles), borrow(state)
     total = 0.0
@@ -205,13 +232,10 @@ def _weigh(task, context, particles, moved, weights, running, action, observatio
         for j in range(len(state)):
             state[j] = particles[i, j]
         seek(random, key, i)
-        _, outcome = task.step(context, state, action, random, imagined)
+        weight, _, outcome = task.condition(context, state, action, random, observation, imagined)
         running[i] = outcome == RUNNING
-        weight = -math.inf
-        if running[i]:
-            weight = task.log_likelihood(context, state, action, observation)
-            if not weight < math.inf:  # NaN or +∞ say nothing about this particle
-                weight = -math.inf
+        if not (running[i] and weight < math.inf):  # NaN or +∞ say nothing about this particle
+            weight = -math.inf
         weights[i] = weight
         largest, smallest = max(largest, weight), min(smallest, weight)
     if largest == -math.inf or largest == smallest:

@@ -104,6 +104,7 @@ COMPILED = (
     "draw_state",
     "step",
     "log_likelihood",
+    "condition",
     "observation_key",
     "upper_bound",
     "draw_action",
@@ -231,9 +232,17 @@ def _declare_method(name: str) -> None:
         return call(builder, arguments)
 
 
+def not_inlined(function):
+    """Marks a long function of a task: it is compiled once and called, not copied to every place that calls it. Short
+    ones are faster as copies; a long one, copied to a dozen places, takes minutes to compile."""
+    function.inlined = False
+    return function
+
+
 @cache
 def _dispatcher(task_type: TaskType, name: str) -> Dispatcher:
-    return njit(error_model="numpy", forceinline=True)(getattr(task_type.task_class, name))
+    method = getattr(task_type.task_class, name)
+    return njit(error_model="numpy", forceinline=getattr(method, "inlined", True))(method)
 
 
 def _compiled_method(task_type: TaskType, name: str) -> types.Dispatcher:

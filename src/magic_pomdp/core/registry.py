@@ -14,6 +14,7 @@ from typing import Any
 from magic_pomdp.core.task import Task
 
 SHIPPED = {
+    "crowd-driving": "magic_pomdp.tasks.crowd_driving.task:CrowdDriving",
     "light-dark": "magic_pomdp.tasks.light_dark:LightDark",
     "puck-push": "magic_pomdp.tasks.puck_push:PuckPush",
     "tiger": "magic_pomdp.tasks.tiger:Tiger",

@@ -12,6 +12,7 @@ import dataclasses
 import inspect
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, dataclass_transform
 
 import numpy as np
@@ -69,6 +70,7 @@ class Task:
     observation_key(self, observation) -> int                               equal keys share a branch; cells of noise
     draw_action(self, actions, random, action)                              fill a random action; a row of `actions`
     rollout_action(self, context, state, actions, random, action)           fill a guess at a good one; a random one
+    condition(self, context, state, action, random, observation, imagined)  move `state` as the observation tells
     particle_features, context_features, state_distance                     see below
     ======================================================================  =========================================
 
@@ -106,6 +108,9 @@ class Task:
     """Length of the macro-actions when nobody says otherwise."""
     pomcpow: ClassVar[PomcpowNumbers] = PomcpowNumbers()
     """What suits POMCPOW to the task."""
+    concurrent: ClassVar[bool] = False
+    """Whether the world does not wait: while a macro-action is carried out, the next one is planned for what is
+    expected at its end."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -128,9 +133,13 @@ class Task:
         if self.max_steps < 1:
             raise ValueError(f"The parameter max_steps must be at least 1, not {self.max_steps}.")
 
-    @property
+    @cached_property
     def _numba_type_(self) -> "compiling.TaskType":
-        return compiling.task_type(self)
+        return compiling.task_type(self)  # numba asks at every call, and arrays among the parameters are slow to tell
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process finds the type for itself."""
+        return {name: value for name, value in self.__dict__.items() if name != "_numba_type_"}
 
     # ------------------------------------------------------------------------------------- compiled, with defaults
 
@@ -146,6 +155,17 @@ class Task:
     def rollout_action(self, context, state, actions, random, action):
         """Fill the action that POMCPOW's rollouts take in a state, which they may look at. Default: a random one."""
         self.draw_action(actions, random, action)
+
+    def condition(self, context, state, action, random, observation, imagined):
+        """Move `state`, in place, by an action after which `observation` was made: ln p(observation | state before,
+        action), reward and outcome. Default: a step, whatever it happens to observe (in `imagined`), weighed by
+        `log_likelihood`. A task whose observations fix much of the next state writes its own, which takes over what was
+        seen: hardly any step would happen to observe just that."""
+        reward, outcome = self.step(context, state, action, random, imagined)  # type: ignore[attr-defined]
+        value = -math.inf
+        if outcome == RUNNING:
+            value = self.log_likelihood(context, state, action, observation)  # type: ignore[attr-defined]
+        return value, reward, outcome
 
     def observation_key(self, observation):
         """A whole number; observations with equal keys share a branch of the search. Default: the cell of a grid that
@@ -180,6 +200,12 @@ class Task:
         return self.state_size
 
     @property
+    def particle_members(self) -> tuple[int, int]:
+        """How many things of a kind (cars, say) the features of a particle end with, and how many numbers each has: the
+        networks look at all of them with the same layers, whatever their order. Default: none."""
+        return 0, 0
+
+    @property
     def context_features_size(self) -> int:
         """Numbers that `context_features` fills."""
         return self.context_size
@@ -198,6 +224,18 @@ class Task:
         from magic_pomdp.macros.spaces import HeldActionSpace
 
         return HeldActionSpace.of_actions(self.actions(), length)
+
+    def plan_seconds(self, length: int) -> float:
+        """Time to plan a macro-action of a length, when nobody says otherwise."""
+        return 0.1
+
+    def idle(self) -> np.ndarray:
+        """The action of a robot that has no plan yet, in a task that does not wait; shape (action_size,)."""
+        return np.zeros(self.action_size)
+
+    def statistics(self, context: np.ndarray, states: np.ndarray) -> dict[str, float]:
+        """What else there is to tell of an episode, by name; of all its true states, shape (steps + 1, state_size)."""
+        return {}
 
     def scene(self, context: np.ndarray) -> Scene | None:
         """What the task looks like in a context, for pictures and pages (`scene.py`). Default: nothing to see."""

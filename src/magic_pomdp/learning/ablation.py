@@ -146,7 +146,7 @@ def ablate(
     command: str = "",
 ) -> Ablation:
     """Train every variant with the same settings, `seeds` times from the settings' seed on, and evaluate the best
-    generator of each, and the handcrafted set, on the same episodes (budget: 0.1 s a plan).
+    generator of each, and the handcrafted set, on the same episodes (budget: the task's own).
 
     Everything is kept in the folder. What is finished there is not run again and a training that was stopped goes on,
     so the same call, or one with more variants or seeds, does what is missing; a call that asks something else is
@@ -155,7 +155,7 @@ def ablate(
     watch = watch or AblationWatch()
     variants = _variants(settings, conditionings, critics, seeds)
     length = settings.macro_length or task.macro_length
-    handcrafted = PlannerChoice("macro-despot", length, budget or Budget(seconds=0.1))
+    handcrafted = PlannerChoice("macro-despot", length, budget)
     _check_question(folder, _question(task, settings, handcrafted, episodes, evaluation_seed))
 
     def judge(name: str, choice: PlannerChoice) -> dict[str, Any]:

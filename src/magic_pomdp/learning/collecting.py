@@ -96,6 +96,7 @@ class Collector:
     def __init__(self, setup: Collecting) -> None:
         self.setup, self.task = setup, setup.task
         self.space: MacroSpace = self.task.macro_space(setup.macro_length)
+        self.macro_length = self.space.length
         self.board = Board(setup.board, setup.shape.weight_count)
         self.features = Features(self.task, setup.shape)
         self.despot = MacroDespot(self.task, self.space.decode(self.space.start), setup.despot)

@@ -51,6 +51,10 @@ class GeneratorShape:
     """What it is told."""
     std_range: tuple[float, float] = (0.04, 0.25)
     """Between these lies the standard deviation of a sampled parameter (before it is normalised or squashed)."""
+    members: int = 0
+    """Things of a kind that the features of a particle end with."""
+    member_features: int = 0
+    """Numbers of each."""
 
     def __post_init__(self) -> None:
         if self.conditioning not in get_args(Conditioning):
@@ -61,6 +65,11 @@ class GeneratorShape:
         for name in ("particles", "count", "size"):
             if getattr(self, name) < 1:
                 raise ValueError(f"A generator's {name} must be at least 1, not {getattr(self, name)}.")
+        if min(self.members, self.member_features, self.own_features) < 0:
+            raise ValueError(
+                f"{self.members} members with {self.member_features} features each do not fit into a particle's "
+                f"{self.particle_features}."
+            )
         if not self.trunk or min(self.encoder, *self.trunk) < 1:
             raise ValueError("A generator's encoder and trunk need at least one layer each, of width at least 1.")
         if not 0.0 < self.std_range[0] <= self.std_range[1]:
@@ -70,7 +79,8 @@ class GeneratorShape:
     def for_task(cls, task: Task, space: MacroSpace, **sizes) -> "GeneratorShape":
         """The shape that fits a task and a macro-action space."""
         seen = int(task.particle_features_size), int(task.context_features_size)
-        return cls(*seen, space.count, space.size, space.kind, **sizes)
+        members, each = task.particle_members
+        return cls(*seen, space.count, space.size, space.kind, members=members, member_features=each, **sizes)
 
     @property
     def sees_belief(self) -> bool:
@@ -81,14 +91,25 @@ class GeneratorShape:
         return self.conditioning in ("belief+context", "context")
 
     @property
+    def own_features(self) -> int:
+        """Numbers of a particle that do not belong to a member."""
+        return self.particle_features - self.members * self.member_features
+
+    @property
+    def member_width(self) -> int:
+        """Width of the two layers that every member passes."""
+        return self.encoder if self.members > 0 else 0
+
+    @property
     def encoder_inputs(self) -> int:
-        """Every particle twice: on the scale of all beliefs, and relative to this belief's mean."""
-        return 2 * self.particle_features
+        """Every particle twice: on the scale of all beliefs, and relative to this belief's mean; then the mean and the
+        largest over its members."""
+        return 2 * self.own_features + 2 * self.member_width
 
     @property
     def summary(self) -> int:
-        """Numbers that describe a belief to the trunk: the pooled layer, mean, spread and its logarithm."""
-        return self.encoder + 3 * self.particle_features
+        """Numbers that describe a belief to the trunk: the pooled layer; mean, spread and its logarithm; members."""
+        return self.encoder + 3 * self.own_features + 2 * self.member_width
 
     @property
     def trunk_inputs(self) -> int:
@@ -104,12 +125,18 @@ class GeneratorShape:
     def layout(self) -> dict[str, tuple[int, ...]]:
         """Names and shapes of all arrays, in the order in which the vector of weights holds them."""
         arrays: dict[str, tuple[int, ...]] = {
-            "normaliser.centre": (self.particle_features,),
-            "normaliser.scale": (self.particle_features,),
-            "normaliser.spread": (self.particle_features,),
+            "normaliser.centre": (self.own_features,),
+            "normaliser.scale": (self.own_features,),
+            "normaliser.spread": (self.own_features,),
             "normaliser.context_centre": (self.context_features,),
             "normaliser.context_scale": (self.context_features,),
         }
+        if self.members > 0:
+            arrays |= {f"normaliser.member_{name}": (self.member_features,) for name in ("centre", "scale")}
+        if self.sees_belief and self.members > 0:
+            for name, before in (("first", self.member_features), ("second", self.member_width)):
+                arrays |= {f"encoder.{name}.weight": (self.member_width, before)}
+                arrays |= {f"encoder.{name}.bias": (self.member_width,)}
         if self.sees_belief:
             arrays |= {"encoder.weight": (self.encoder, self.encoder_inputs), "encoder.bias": (self.encoder,)}
         before = self.trunk_inputs
@@ -167,6 +194,7 @@ class Generator:
         self.shape, self.weights = shape, np.ascontiguousarray(weights, dtype=np.float32)
         self._trunk = np.array((shape.trunk_inputs, *shape.trunk, shape.outputs), np.int64)
         self._particle = np.empty(shape.encoder_inputs + shape.encoder, np.float32)
+        self._member = np.empty(shape.member_features + 2 * shape.member_width, np.float32)
         self._layers = np.empty((2, max(self._trunk)), np.float32)
 
     def mean(self, particles: np.ndarray, context: np.ndarray) -> np.ndarray:
@@ -185,7 +213,7 @@ class Generator:
         shape = self.shape
         output = _forward(
             particles, context, self.weights, shape.encoder if shape.sees_belief else 0, shape.sees_context,
-            self._trunk, self._particle, self._layers,
+            shape.members, shape.member_features, self._trunk, self._particle, self._member, self._layers,
         ).astype(np.float64)  # fmt: skip
         low, high = np.log(shape.std_range)
         std = np.exp(0.5 * (low + high) + 0.5 * (high - low) * np.tanh(output[shape.count * shape.size :]))
@@ -229,17 +257,21 @@ def _describe(task, context, shown, particles, particle_features, context_featur
 
 
 @kernel
-def _forward(particles, context, weights, encoder, sees_context, trunk, particle, layers):
-    """The network's outputs. `encoder` is the width of the particles' layer, 0 if they are not looked at; `particle`
-    and `layers` are room to work in."""
-    features, contexts = particles.shape[1], len(context)
+def _forward(particles, context, weights, encoder, sees_context, members, each, trunk, particle, member, layers):
+    """The network's outputs. `encoder` is the width of the particles' layer, 0 if they are not looked at; the last
+    features of a particle are of `members` with `each` so many; `particle`, `member`, `layers` are room to work in."""
+    features, contexts = particles.shape[1] - members * each, len(context)
     told, used = layers[0], 0
     told[0] = np.float32(1.0)  # for a generator that is told nothing
-    offset = 3 * features + 2 * contexts
+    offset = 3 * features + 2 * contexts + (2 * each if members > 0 else 0)
     if encoder > 0:
-        offset = _encode(particles, weights, offset, encoder, particle, told)
-        _summarise(particles, weights, told[encoder:])
-        used = encoder + 3 * features
+        used = encoder + 3 * features + (2 * encoder if members > 0 else 0)
+        of_members = told[encoder + 3 * features : used]
+        offset = _encode(
+            particles, weights, offset, encoder, members, each, 3 * features + 2 * contexts, particle, member, told,
+            of_members,
+        )  # fmt: skip
+        _summarise(particles, features, weights, told[encoder:])
     if sees_context:
         for j in range(contexts):
             centre, scale = weights[3 * features + j], weights[3 * features + contexts + j]
@@ -253,20 +285,49 @@ def _forward(particles, context, weights, encoder, sees_context, trunk, particle
 
 
 @compiled
-def _encode(particles, weights, offset, width, particle, pooled):
-    """The mean over all particles of a layer with ReLU; where its weights end."""
-    features, count = particles.shape[1], len(particles)
-    inputs, layer = particle[: 2 * features], particle[2 * features :]
+def _encode(particles, weights, offset, width, members, each, scales, particle, member, pooled, of_members):
+    """The mean over all particles of a layer with ReLU, and of what their members are to it; where its weights end.
+    The members' centres and scales begin at `scales`."""
+    features, count = particles.shape[1] - members * each, len(particles)
+    size = 2 * features + len(of_members)
+    inputs, layer = particle[:size], particle[size:]
     for j in range(width):
         pooled[j] = np.float32(0.0)
+    for j in range(len(of_members)):
+        of_members[j] = np.float32(0.0)
+    members_at, offset = offset, offset + (width * (each + 1 + width + 1) if members > 0 else 0)
     for i in range(count):
         for j in range(features):
             inputs[j] = (particles[i, j] - weights[j]) / weights[features + j]
             inputs[features + j] = (particles[i, j] - _column_mean(particles, j)) / weights[2 * features + j]
-        _dense(inputs, weights, offset, 2 * features, width, layer)
+        if members > 0:
+            found = inputs[2 * features :]
+            _look_at_members(particles[i, features:], weights, members_at, width, members, each, scales, member, found)
+            for j in range(2 * width):
+                of_members[j] += found[j] / np.float32(count)
+        _dense(inputs, weights, offset, size, width, layer)
         for j in range(width):
             pooled[j] += max(layer[j], np.float32(0.0)) / np.float32(count)
-    return offset + width * (2 * features + 1)
+    return offset + width * (size + 1)
+
+
+@compiled
+def _look_at_members(features, weights, offset, width, members, each, scales, member, found):
+    """The mean over all members of two layers with ReLU, and the largest."""
+    inputs, first, second = member[:each], member[each : each + width], member[each + width :]
+    for j in range(2 * width):
+        found[j] = np.float32(0.0)
+    for i in range(members):
+        for j in range(each):
+            inputs[j] = (features[i * each + j] - weights[scales + j]) / weights[scales + each + j]
+        behind = _dense(inputs, weights, offset, each, width, first)
+        for j in range(width):
+            first[j] = max(first[j], np.float32(0.0))
+        _dense(first, weights, behind, width, width, second)
+        for j in range(width):
+            value = max(second[j], np.float32(0.0))
+            found[j] += value / np.float32(members)
+            found[width + j] = max(found[width + j], value)
 
 
 @compiled
@@ -278,9 +339,9 @@ def _column_mean(particles, column):
 
 
 @compiled
-def _summarise(particles, weights, summary):
-    """Mean, spread and logarithm of the spread of every feature."""
-    features, count = particles.shape[1], len(particles)
+def _summarise(particles, features, weights, summary):
+    """Mean, spread and logarithm of the spread of so many features."""
+    count = len(particles)
     for j in range(features):
         mean, square = _column_mean(particles, j), np.float32(0.0)
         for i in range(count):

@@ -1,7 +1,8 @@
 """Generator and critic as torch modules. `generator.py` runs the trained generator without torch.
 
 Both begin with a deep set: every particle passes the same layers, and the mean over particles describes the belief,
-beside its mean, spread and log-spread. All inputs are normalised with statistics of the warm-up.
+beside its mean, spread and log-spread. Members of a particle (cars, say) pass layers of their own first, and their mean
+and largest describe them to the particle's layer. All inputs are normalised with statistics of the warm-up.
 """
 
 import math
@@ -28,11 +29,13 @@ class Inputs(NamedTuple):
     """Beliefs and contexts as networks see them."""
 
     each: Tensor
-    """(batch, particles, 2 · particle_features): every particle, absolute and relative to its belief's mean."""
+    """(batch, particles, 2 · own_features): every particle, absolute and relative to its belief's mean."""
     belief: Tensor
-    """(batch, 3 · particle_features): mean, spread and log-spread."""
+    """(batch, 3 · own_features): mean, spread and log-spread."""
     context: Tensor
     """(batch, context_features)."""
+    members: Tensor | None
+    """(batch, particles, members, member_features), if particles have members."""
 
 
 class Normaliser(nn.Module):
@@ -46,15 +49,19 @@ class Normaliser(nn.Module):
 
     def __init__(self, shape: GeneratorShape) -> None:
         super().__init__()
+        self.shape = shape
         for name in ("centre", "scale", "spread"):
-            self.register_buffer(name, torch.full((shape.particle_features,), float(name != "centre")))
+            self.register_buffer(name, torch.full((shape.own_features,), float(name != "centre")))
+        for name in ("member_centre", "member_scale") if shape.members > 0 else ():
+            self.register_buffer(name, torch.full((shape.member_features,), float(name != "member_centre")))
         for name in ("context_centre", "context_scale"):
             self.register_buffer(name, torch.full((shape.context_features,), float(name != "context_centre")))
 
     def fit(self, experience: Experience) -> None:
         """Measure the features of some experience."""
-        means = experience.particles.mean(axis=1)
-        deviations = experience.particles - means[:, None]
+        own = experience.particles[..., : self.shape.own_features]
+        means = own.mean(axis=1)
+        deviations = own - means[:, None]
         fitted = {
             "centre": means.mean(axis=0),
             "scale": _usable(means.std(axis=0)),
@@ -62,11 +69,20 @@ class Normaliser(nn.Module):
             "context_centre": experience.context.mean(axis=0),
             "context_scale": _usable(experience.context.std(axis=0)),
         }
+        if self.shape.members > 0:
+            members = experience.particles[..., self.shape.own_features :].reshape(-1, self.shape.member_features)
+            fitted |= {"member_centre": members.mean(axis=0), "member_scale": _usable(members.std(axis=0))}
         for name, value in fitted.items():
             self.get_buffer(name).copy_(torch.from_numpy(value))
 
     def forward(self, particles: Tensor, context: Tensor) -> Inputs:
         """Of particles (batch, particles, particle_features) and context (batch, context_features)."""
+        members = None
+        if self.shape.members > 0:
+            size = self.shape.members, self.shape.member_features
+            members = particles[..., self.shape.own_features :].unflatten(-1, size)
+            members = (members - self.get_buffer("member_centre")) / self.get_buffer("member_scale")
+            particles = particles[..., : self.shape.own_features]
         mean = particles.mean(dim=1, keepdim=True)
         relative = (particles - mean) / self.spread
         spread = relative.square().mean(dim=1).sqrt()
@@ -74,7 +90,7 @@ class Normaliser(nn.Module):
         belief = torch.cat(
             [(mean.squeeze(1) - self.centre) / self.scale, spread, torch.log(spread + SMALLEST_SPREAD)], dim=-1
         )
-        return Inputs(each, belief, (context - self.context_centre) / self.context_scale)
+        return Inputs(each, belief, (context - self.context_centre) / self.context_scale, members)
 
 
 def _usable(scale: np.ndarray) -> np.ndarray:
@@ -83,15 +99,23 @@ def _usable(scale: np.ndarray) -> np.ndarray:
 
 
 class BeliefEncoder(nn.Linear):
-    """One layer with ReLU that every particle passes, and the mean over all of them."""
+    """One layer with ReLU that every particle passes, and the mean over all of them; before that, two layers that every
+    member of a particle passes, and the mean and the largest of them."""
 
     def __init__(self, shape: GeneratorShape) -> None:
         super().__init__(shape.encoder_inputs, shape.encoder)
+        if shape.members > 0:
+            self.first = nn.Linear(shape.member_features, shape.member_width)
+            self.second = nn.Linear(shape.member_width, shape.member_width)
 
     def forward(self, inputs: Inputs) -> Tensor:  # type: ignore[override]
-        """(batch, width + 3 · particle_features)."""
-        pooled = _PooledLayer.apply(inputs.each, self.weight, self.bias)
-        return torch.cat([pooled, inputs.belief], dim=-1)
+        """(batch, summary)."""
+        if inputs.members is None:
+            return torch.cat([_PooledLayer.apply(inputs.each, self.weight, self.bias), inputs.belief], dim=-1)
+        each = functional.relu(self.second(functional.relu(self.first(inputs.members))))
+        members = torch.cat([each.mean(2), each.amax(2)], dim=-1)
+        layer = functional.relu(super().forward(torch.cat([inputs.each, members], dim=-1)))
+        return torch.cat([layer.mean(1), inputs.belief, members.mean(1)], dim=-1)
 
 
 class _PooledLayer(torch.autograd.Function):

@@ -61,7 +61,7 @@ class BezierSpace:
     size: int = 6
 
     def __post_init__(self) -> None:
-        _check_length(self.length)
+        check_length(self.length)
         if self.curves < 1:
             raise ValueError(f"A space of Bezier curves needs at least one curve, not {self.curves}.")
 
@@ -98,7 +98,7 @@ class HeldActionSpace:
     kind: Kind = "box"
 
     def __post_init__(self) -> None:
-        _check_length(self.length)
+        check_length(self.length)
         sizes = {len(self.least), len(self.most), *map(len, self.handcrafted)}
         if len(sizes) != 1 or not self.handcrafted:
             raise ValueError("A space of held actions needs at least one action, and limits for each number of it.")
@@ -144,7 +144,8 @@ class HeldActionSpace:
         return 0.5 * (least + most), 0.5 * (most - least)
 
 
-def _check_length(length: int) -> None:
+def check_length(length: int) -> None:
+    """Refuse a macro-action without actions."""
     if length < 1:
         raise ValueError(f"A macro-action has at least length 1, not {length}.")
 

@@ -95,6 +95,7 @@ class Rules(NamedTuple):
     observation_widening: float
     observation_exponent: float
     guided_actions: float
+    conditions: bool  # whether the task has a `condition` of its own
 
 
 class Pomcpow:
@@ -139,9 +140,11 @@ class Pomcpow:
 
     def _make_rules(self) -> Rules:
         """The settings as kernels take them: always of the same kinds, so that they are compiled once."""
-        numbers = {name: float(getattr(self.settings, name)) for name in Rules._fields if name != "horizon"}
+        others = ("horizon", "conditions")
+        numbers = {name: float(getattr(self.settings, name)) for name in Rules._fields if name not in others}
+        conditions = type(self.task).condition is not Task.condition
         assert self.settings.search_depth is not None
-        return Rules(horizon=int(self.settings.search_depth), **numbers)
+        return Rules(horizon=int(self.settings.search_depth), **numbers, conditions=conditions)
 
     def _result(self, started: float, keep_tree: bool) -> Plan:
         tree, counters, root = self._tree, self._tree.counters[0], self._tree.nodes[ROOT]
@@ -194,6 +197,8 @@ def simulate(task, context, actions, rules, tree):
         if taken == NO_ROOM:
             break
         branch, action = tree.branches[taken], tree.actions[taken]
+        if rules.conditions:
+            copy_row(tree.state, 0, tree.previous, 0)
         reward, outcome = task.step(context, state, action, tree.random, observation)
         tree.path_nodes[length] = index
         tree.path_branches[length] = taken
@@ -206,7 +211,14 @@ def simulate(task, context, actions, rules, tree):
             break
         child = tree.nodes[index]
         is_new = child.state_count == 0
-        add_state(tree, child, reward, task.log_likelihood(context, state, action, tree.observations[index]))
+        if rules.conditions:  # take the step again, as the observation tells
+            copy_row(tree.previous, 0, tree.state, 0)
+            value, reward, _ = task.condition(
+                context, state, action, tree.random, tree.observations[index], observation
+            )
+        else:
+            value = task.log_likelihood(context, state, action, tree.observations[index])
+        add_state(tree, child, reward, value)
         if is_new:
             rest = rollout(task, context, actions, tree, rules.horizon - length)
             break

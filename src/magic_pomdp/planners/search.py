@@ -10,7 +10,7 @@ from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.task import Task
 from magic_pomdp.planners.plan import Budget
 
-FIRST_SLICE = 20_000
+FIRST_SLICE = 2_000
 """Primitive steps of a timed search's first slice, before its speed is known."""
 SLICE_SECONDS = 0.001
 """How long a timed search runs before the clock is looked at again."""

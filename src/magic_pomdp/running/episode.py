@@ -9,16 +9,20 @@ import numpy as np
 from numba import njit
 
 from magic_pomdp.core.belief import Belief, check_vector
+from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import new_stream, seek, stream_key
 from magic_pomdp.core.task import OUTCOMES, RUNNING, Task
 from magic_pomdp.core.views import borrow
-from magic_pomdp.planners.plan import Plan, Planner
+from magic_pomdp.planners.plan import BUDGET_USED, Budget, Plan, Planner
 from magic_pomdp.running.statistics import mean
 
 kernel = njit(cache=True, error_model="numpy")
 
 BEGINNING, WORLD, BELIEF, PLAN = range(4)
 """What a random stream of an episode is for. The world's noise at a time is the same whatever was done before."""
+
+NOT_PLANNED = -1
+"""The choice of a plan that nobody has made."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,8 @@ class EpisodeRecord:
     """Belief nodes that each plan expanded."""
     plans_cut_short: int
     """Plans whose search ended early because its memory was full."""
+    statistics: dict[str, float]
+    """What the task itself tells of it."""
 
     def to_json(self) -> dict[str, Any]:
         """All that does not depend on the machine's speed."""
@@ -67,6 +73,7 @@ class EpisodeRecord:
             "recoveries": self.recoveries,
             "ignored": self.ignored,
             "plans": len(self.plan_steps),
+            **self.statistics,
         }
 
 
@@ -85,6 +92,8 @@ class Moment:
     """What was done in that step; None at the beginning."""
     observation: np.ndarray | None
     """What was observed in it; None at the beginning."""
+    next_plan: Plan | None = None
+    """The plan made meanwhile, by a planner that plans while the robot acts."""
 
 
 def run_episode(
@@ -93,10 +102,13 @@ def run_episode(
     seed: int = 0,
     episode: int = 0,
     watch: Callable[[Moment], None] | None = None,
+    concurrent: bool | None = None,
 ) -> EpisodeRecord:
     """Run an episode to its end, or for the task's max_steps. Its luck depends on (seed, episode) alone.
 
-    `watch` is shown every moment of it.
+    `watch` is shown every moment of it. If `concurrent`, each macro-action is planned before the one before it is
+    carried out, for the belief expected at its end, as if both happened at the same time; the robot idles until the
+    first plan is made. Default: as the task has it, but not for a planner with a budget in primitive steps.
     """
     context, state = draw_beginning(task, new_stream(seed, episode, BEGINNING))
     belief = Belief.initial(task, context, seed=int(stream_key(seed, episode, BELIEF)))
@@ -104,30 +116,44 @@ def run_episode(
     rewards: list[float] = []
     errors: list[float] = []
     plans: list[Plan] = []
+    states = [state.copy()]
     outcome = RUNNING
     step: tuple[float, np.ndarray | None, np.ndarray | None] = 0.0, None, None
-    while outcome == RUNNING and len(rewards) < task.max_steps:
-        plan = planner.plan(belief, context, seed=stream_key(seed, episode, PLAN, len(rewards)))
-        plans.append(plan)
+
+    def make_plan(situation: Belief | np.ndarray) -> Plan:
+        plan = planner.plan(situation, context, seed=stream_key(seed, episode, PLAN, len(rewards)))
         if len(plan.macro_action) == 0:
             raise ValueError("The planner chose a macro-action without any action in it.")
+        plans.append(plan)
+        return plan
+
+    concurrent = plans_ahead(task, planner) if concurrent is None else concurrent
+    next_plan = idle_plan(task, macro_length(planner) or 1) if concurrent else None
+    while outcome == RUNNING and len(rewards) < task.max_steps:
+        plan = next_plan or make_plan(belief)
+        next_plan = None
+        if concurrent and len(rewards) + len(plan.macro_action) < task.max_steps:
+            expected = belief.predict(plan.macro_action)
+            if len(expected) > 0:  # if no particle gets so far, look again then
+                next_plan = make_plan(expected)
         for action in plan.macro_action:
             action = check_vector(action, task.action_size, "planner's action")
             errors.append(belief.error(state))
             if watch is not None:
-                watch(Moment(context, state, belief, plan, *step))
+                watch(Moment(context, state, belief, plan, *step, next_plan))
             observation = np.zeros(task.observation_size)
             reward, outcome = step_world(task, context, state, action, world, len(rewards), random, observation)
             if not math.isfinite(reward):
                 raise ValueError(f"{type(task).__name__}.step gave the reward {reward} after {len(rewards)} steps.")
             rewards.append(reward)
+            states.append(state.copy())
             step = reward, action, observation
             outcome = int(outcome)
             if outcome != RUNNING or len(rewards) >= task.max_steps:
                 break
             belief.update(action, observation)
     if watch is not None:
-        watch(Moment(context, state, belief, plans[-1], *step))
+        watch(Moment(context, state, belief, plan, *step, next_plan))
     return EpisodeRecord(
         episode=episode,
         total_return=math.fsum(rewards),
@@ -143,7 +169,29 @@ def run_episode(
         plan_depths=tuple(plan.depth for plan in plans),
         plan_nodes=tuple(plan.nodes for plan in plans),
         plans_cut_short=sum(plan.cut_short for plan in plans),
+        statistics=task.statistics(context, np.array(states)),
     )
+
+
+def plans_ahead(task: Task, planner: Planner) -> bool:
+    """Whether a planner plans while the robot acts, when nobody says otherwise."""
+    budget: Budget | None = getattr(planner, "budget", None)
+    return task.concurrent and (budget is None or budget.seconds is not None)
+
+
+def macro_length(planner: Planner) -> int | None:
+    """Length of a planner's macro-actions, the longest; None from one that does not say."""
+    macro_actions: MacroActions | None = getattr(planner, "macro_actions", None)
+    return getattr(planner, "macro_length", None) if macro_actions is None else int(macro_actions.lengths.max())
+
+
+def idle_plan(task: Task, length: int) -> Plan:
+    """What the robot does until it has its first plan."""
+    return Plan(
+        np.repeat(check_vector(task.idle(), task.action_size, "idle action")[None], length, axis=0),
+        choice=NOT_PLANNED, value=0.0, lower=None, upper=None, trials=0, nodes=0, depth=0, steps=0, seconds=0.0,
+        stopped_by=BUDGET_USED,
+    )  # fmt: skip
 
 
 def draw_beginning(task: Task, random: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,7 @@ import dataclasses
 import sys
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from magic_pomdp.learning.planner import MagicPlanner
 from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespot
 from magic_pomdp.planners.plan import Budget, Planner
 from magic_pomdp.planners.pomcpow import Pomcpow, PomcpowSettings
-from magic_pomdp.running.episode import EpisodeRecord, draw_beginning, run_episode
+from magic_pomdp.running.episode import EpisodeRecord, draw_beginning, macro_length, run_episode
 from magic_pomdp.running.statistics import mean, percentile, standard_error
 from magic_pomdp.running.workers import JobFailed, available_cores, run_jobs
 
@@ -61,7 +61,8 @@ class PlannerChoice:
     name: str = "macro-despot"
     macro_length: int | None = None
     """Length of the macro-actions (default: the task's own; DESPOT and POMCPOW plan with primitive actions)."""
-    budget: Budget = field(default_factory=lambda: Budget(seconds=0.1))
+    budget: Budget | None = None
+    """Of each plan (default: the seconds that the task has for a macro-action of this length)."""
     settings: DespotSettings | PomcpowSettings | None = None
     """Of the planner's own kind (default: its defaults)."""
     model: str | None = None
@@ -84,22 +85,26 @@ class PlannerChoice:
             raise ValueError(f"Only the planner magic uses a model, not {self.name}.")
 
     def __call__(self, task: Task) -> MacroDespot | MagicPlanner | Pomcpow:
-        settings = self.settings or PLANNERS[self.name]()
+        settings, budget = self.settings or PLANNERS[self.name](), self.budget_for(task)
         if isinstance(settings, PomcpowSettings):
-            return Pomcpow(task, settings, self.budget)
+            return Pomcpow(task, settings, budget)
         if self.name == "magic":
-            return MagicPlanner(task, self.model, settings, self.budget, self.macro_length)
+            return MagicPlanner(task, self.model, settings, budget, self.macro_length)
         if self.name == "despot":
             macro_actions = MacroActions.repeat(task.actions(), 1)
         else:
             macro_actions = task.macro_actions(self.length(task))
-        return MacroDespot(task, macro_actions, settings, self.budget)
+        return MacroDespot(task, macro_actions, settings, budget)
 
     def length(self, task: Task) -> int:
         """Length of the macro-actions in a task."""
         if self.name == "magic":
             return find_model(task, self.model, self.macro_length).macro_length
         return 1 if self.name in WITHOUT_MACRO_ACTIONS else self.macro_length or task.macro_length
+
+    def budget_for(self, task: Task) -> Budget:
+        """Budget of a plan in a task."""
+        return self.budget or Budget(seconds=task.plan_seconds(self.length(task)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,6 +144,14 @@ class Evaluation:
             f"{self.return_stderr:.2f}, success {self.share('success'):.1%}>"
         )
 
+    def _statistics(self) -> dict[str, float]:
+        """What the task itself tells of its episodes."""
+        found: dict[str, float] = {}
+        for name in self.records[0].statistics if self.records else ():
+            values = [record.statistics[name] for record in self.records]
+            found |= {f"{name}_mean": mean(values), f"{name}_stderr": standard_error(values)}
+        return found
+
     def to_json(self) -> dict[str, Any]:
         """All of it as a JSON object. With a budget in steps, only `plan_seconds_*` and
         `plan_steps_per_second` depend on speed."""
@@ -173,6 +186,7 @@ class Evaluation:
             "belief_error_mean": mean([record.belief_error for record in records]),
             "recoveries": sum(record.recoveries for record in records),
             "ignored": sum(record.ignored for record in records),
+            **self._statistics(),
             "settings": self.settings,
             "task_parameters": self.task_parameters,
             "version": __version__,
@@ -260,6 +274,8 @@ def warm_up(task: Task, planner: Planner) -> None:
         plan = planner.plan(belief, context, budget=Budget(steps=1))
         belief.update(plan.macro_action[0], np.zeros(task.observation_size))
         belief.error(state)
+        if task.concurrent:
+            belief.predict(plan.macro_action)
         belief.warm_up()
 
 
@@ -269,7 +285,7 @@ def describe(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> 
     return Evaluation(
         task=task.name or type(task).__name__,
         planner=make_planner.name if isinstance(make_planner, PlannerChoice) else type(planner).__name__,
-        macro_length=_macro_length(planner),
+        macro_length=macro_length(planner),
         budget=getattr(planner, "budget", None),
         seed=seed,
         settings=_settings(task, planner),
@@ -277,11 +293,6 @@ def describe(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> 
         records=(),
         complete=False,
     )
-
-
-def _macro_length(planner: Planner) -> int | None:
-    macro_actions: MacroActions | None = getattr(planner, "macro_actions", None)
-    return getattr(planner, "macro_length", None) if macro_actions is None else int(macro_actions.lengths.max())
 
 
 def _settings(task: Task, planner: Planner) -> dict[str, Any]:
@@ -296,7 +307,8 @@ def _settings(task: Task, planner: Planner) -> dict[str, Any]:
 
 
 def _parameters(task: Task) -> dict[str, Any]:
-    values = {item.name: getattr(task, item.name) for item in dataclasses.fields(task)}  # type: ignore[arg-type]
+    given = [item.name for item in dataclasses.fields(task) if item.init]  # type: ignore[arg-type]
+    values = {name: getattr(task, name) for name in given}
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 

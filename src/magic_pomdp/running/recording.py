@@ -23,7 +23,7 @@ from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
 from magic_pomdp.planners.plan import Plan, Planner
 from magic_pomdp.planners.tree_top import top_of_tree
-from magic_pomdp.running.episode import EpisodeRecord, Moment, run_episode
+from magic_pomdp.running.episode import NOT_PLANNED, EpisodeRecord, Moment, run_episode
 from magic_pomdp.running.evaluate import Evaluation, describe, warm_up
 from magic_pomdp.running.saving import save_bytes
 from magic_pomdp.running.workers import available_cores, run_jobs
@@ -50,6 +50,8 @@ class Recorder:
         self.task, self.planner, self.particle_count = task, planner, _check_particles(particles)
         self._scene: Scene | None = None
         self._plan: Plan | None = None
+        self._next_plan: Plan | None = None
+        self._next_tree: dict[str, list] | None = None
         self._plans: list[dict[str, Any]] = []
         self._frames: list[dict[str, Any]] = []
 
@@ -60,6 +62,8 @@ class Recorder:
         if moment.plan is not self._plan:
             self._plan = moment.plan
             self._plans.append(self.describe_plan(moment))
+            if moment.next_plan is not None:  # by the time it is carried out, the planner will have made another
+                self._next_plan, self._next_tree = moment.next_plan, self._describe_tree(moment.next_plan)
         self._frames.append(self.describe_moment(moment))
 
     def look_at(self, context: np.ndarray) -> Scene | None:
@@ -86,23 +90,32 @@ class Recorder:
         }
 
     def describe_plan(self, moment: Moment) -> dict[str, Any]:
-        """The moment's plan, which has just been made: the planner's tree must still be that of it."""
+        """The moment's plan, which is about to be carried out."""
         plan = moment.plan
         simple = ("choice", "value", "lower", "upper", "trials", "nodes", "depth", "steps", "seconds", "stopped_by")
         described = {"time": len(self._frames), **{name: getattr(plan, name) for name in simple}}
         described["values"], described["uppers"] = plan.values, plan.uppers
-        chosen = plan.macro_actions or MacroActions(plan.macro_action[None], np.array([len(plan.macro_action)]))
+        chosen = _considered(plan)
         described["macro_actions"], described["lengths"] = chosen.actions.astype(np.float32), chosen.lengths
         if plan.macro_actions is None:
             described["choice"] = 0
         robot = self._scene.robot if self._scene else None
         if robot is not None:
             described["paths"] = trace(self.task, moment.context, moment.belief.particles, chosen, robot)
-        last_tree = getattr(self.planner, "last_tree", None)
-        if last_tree is not None:
-            items = top_of_tree(last_tree(), len(chosen))
-            described["tree"] = {name: [_short(item[i]) for item in items] for i, name in enumerate(items[0]._fields)}
+        tree = self._next_tree if plan is self._next_plan else None
+        if moment.next_plan is None and tree is None:
+            tree = self._describe_tree(plan)
+        if tree is not None:
+            described["tree"] = tree
         return described
+
+    def _describe_tree(self, plan: Plan) -> dict[str, list] | None:
+        """The top of the planner's tree, if it keeps one; the plan must be the last that it has made."""
+        last_tree = getattr(self.planner, "last_tree", None)
+        if last_tree is None or plan.choice == NOT_PLANNED:
+            return None
+        items = top_of_tree(last_tree(), len(_considered(plan)))
+        return {name: [_short(item[i]) for item in items] for i, name in enumerate(items[0]._fields)}
 
     def result(self, record: EpisodeRecord) -> dict[str, Any]:
         """The episode, with its record, as a recording keeps it."""
@@ -126,6 +139,11 @@ class Recorder:
             "belief_spreads": [_short(frame["belief_spread"]) for frame in frames],
             "plans": self._plans,
         }
+
+
+def _considered(plan: Plan) -> MacroActions:
+    """The set that a plan has chosen from: at least what it has chosen."""
+    return plan.macro_actions or MacroActions(plan.macro_action[None], np.array([len(plan.macro_action)]))
 
 
 def _check_particles(count: int) -> int:

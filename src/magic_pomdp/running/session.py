@@ -130,7 +130,7 @@ class Session:
 
     def _make_plan(self) -> None:
         seed = stream_key(self.seed, self.episode, PLAN, self.steps)
-        plan = self.planner.plan(self.belief, self.context, budget=self.choice.budget, seed=seed)
+        plan = self.planner.plan(self.belief, self.context, budget=self.budget, seed=seed)
         if len(plan.macro_action) == 0:
             raise ValueError("the planner chose a macro-action without any action in it")
         self.plan, self._done = plan, 0
@@ -221,13 +221,18 @@ class Session:
             self._recorder.look_at(self.context)
         self.report("choice", choice)
 
+    @property
+    def budget(self) -> Budget:
+        """Of each plan."""
+        return self.choice.budget_for(self.task)
+
     # ---------------------------------------------------------------------------------------------------------- reports
 
     def _report_settings(self, preparing: str | None = None) -> None:
         planner = {
             "name": self.choice.name,
             "macro_length": self.choice.length(self.task),
-            "budget": dataclasses.asdict(self.choice.budget),
+            "budget": dataclasses.asdict(self.budget),
         }
         settings = {"planner": planner, "playing": self.playing, "pace": self.pace, "preparing": preparing}
         self.report("settings", settings)
@@ -265,7 +270,7 @@ class Session:
         self._report_row(self._row)
 
     def _report_row(self, row: dict[str, Any]) -> None:
-        self.report("row", (self.steps, {**row, **self._planned, "budget": self.choice.budget.seconds}))
+        self.report("row", (self.steps, {**row, **self._planned, "budget": self.budget.seconds}))
 
     def _handle_places(self) -> list[list[float | None]]:
         places = []

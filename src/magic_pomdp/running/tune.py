@@ -92,7 +92,7 @@ def tune(
         "task": task.name,
         "planner": choice.name,
         "macro_length": choice.length(task),
-        "budget": str(choice.budget),
+        "budget": str(choice.budget_for(task)),
         "episodes": episodes,
         "seed": seed,
     }

@@ -65,21 +65,26 @@ def check_class(task_class: type) -> Iterator[Finding]:
         return
     if not task_class.name:
         yield Finding("name", "it is empty", "what the command line calls the task", 'Write `name = "my-task"`')
-    for name, smallest in SMALLEST.items():
-        size = getattr(task_class, name, None)
-        if not isinstance(size, int) or size < smallest:
-            seen = "it is missing" if size is None else f"it is {size!r}"
-            advice = f"Write `{name} = …` in the class, without an annotation"
-            yield Finding(name, seen, f"a whole number of at least {smallest}", advice)
-    columns, width = task_class.continuous_state, int(getattr(task_class, "state_size", 0))
-    if len(set(columns)) < len(columns) or not set(columns) <= set(range(width)):
-        advice = "Write `continuous_state = (X, Y)` with the indices of the state that may be blurred"
-        yield Finding("continuous_state", f"it is {columns}", f"different indices below state_size = {width}", advice)
+    yield from _check_sizes(task_class)
     for name, function in FUNCTIONS.items():
         yield from _check_signature(task_class, name, function.arguments)
     if task_class.actions is Task.actions and task_class.macro_actions is Task.macro_actions:
         advice = "Write `def actions(self)`; it is ordinary Python and never compiled"
         yield Finding("actions", "it is missing", "a method that returns an array (count, action_size)", advice)
+
+
+def _check_sizes(task: Task | type[Task]) -> Iterator[Finding]:
+    """Whether sizes are whole numbers and large enough. What is a property of the class, its objects will tell."""
+    for name, smallest in SMALLEST.items():
+        size = getattr(task, name, None)
+        if not isinstance(size, property) and (not isinstance(size, int) or size < smallest):
+            seen = "it is missing" if size is None else f"it is {size!r}"
+            advice = f"Write `{name} = …` in the class, without an annotation"
+            yield Finding(name, seen, f"a whole number of at least {smallest}", advice)
+    columns, width = task.continuous_state, getattr(task, "state_size", 0)
+    if isinstance(width, int) and not (len(set(columns)) == len(columns) and set(columns) <= set(range(width))):
+        advice = "Write `continuous_state = (X, Y)` with the indices of the state that may be blurred"
+        yield Finding("continuous_state", f"it is {columns}", f"different indices below state_size = {width}", advice)
 
 
 def _check_signature(task_class: type, name: str, arguments: tuple[str, ...]) -> Iterator[Finding]:
@@ -99,14 +104,17 @@ def _check_signature(task_class: type, name: str, arguments: tuple[str, ...]) ->
 
 
 def check_parameters(task: Task) -> Iterator[Finding]:
-    """Whether all parameters are of kinds that compiled code knows, and in range."""
+    """Whether all parameters are of kinds that compiled code knows, or text, which it does not see; and in range."""
+    yield from _check_sizes(task)
     hints = typing.get_type_hints(type(task))
     for field in dataclasses.fields(task):  # type: ignore[arg-type]
         kind, value = hints[field.name], getattr(task, field.name)
+        if kind is str:
+            continue
         if kind not in ACCEPTED:
             seen = f"it is annotated as {getattr(kind, '__name__', kind)}"
             advice = "Use one of these, or a ClassVar for what compiled functions do not need"
-            yield Finding(field.name, seen, "float, int, bool or np.ndarray", advice)
+            yield Finding(field.name, seen, "float, int, bool, np.ndarray or str", advice)
         elif not isinstance(value, ACCEPTED[kind]):
             seen, expected = f"its value is {value!r}", f"a value of its kind, {kind.__name__}"
             yield Finding(field.name, seen, expected, "Change the value or the annotation")

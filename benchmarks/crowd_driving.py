@@ -1,0 +1,118 @@
+"""How fast Crowd-Driving is, how its cost grows with the number of cars, and what its traffic is like.
+
+python benchmarks/crowd_driving.py speed|traffic [--minutes 1000] [--json FILE] [--plot FILE]
+"""
+
+import argparse
+import json
+import os
+import platform
+import time
+
+import numpy as np
+from numba import njit
+
+from magic_pomdp import Belief, Budget, MacroDespot, make_task, new_stream
+from magic_pomdp.core.randomness import seek, stream_key
+from magic_pomdp.core.views import borrow
+from magic_pomdp.planners.macro_despot import DespotSettings
+from magic_pomdp.running.episode import draw_beginning, step_world
+from magic_pomdp.tasks.crowd_driving.fingerprint import traffic_fingerprint
+
+CARS = (5, 10, 15, 25, 50, 100, 200)
+EPISODE = 50
+
+
+@njit(error_model="numpy")
+def simulate(task, context, start, action, key, random, observation, states, episodes):
+    """World steps from the start of an episode on, again and again, whatever happens to the robot."""
+    context, start, action, random = borrow(context), borrow(start), borrow(action), borrow(random)
+    observation, states = borrow(observation), borrow(states)
+    state = states[0]
+    for episode in range(episodes):
+        for j in range(len(start)):
+            state[j] = start[j]
+        for step in range(EPISODE):
+            seek(random, key, EPISODE * episode + step)
+            task.step(context, state, action, random, observation)
+            state[len(state) - 1] = 0.0
+
+
+def world_steps_per_second(task, episodes=200, starts=5):
+    """Steps per second of processor time."""
+    seconds = 0.0
+    for start in range(starts):
+        context, state = draw_beginning(task, new_stream(start))
+        room = np.empty(1, np.uint64), np.zeros(task.observation_size), np.zeros((1, task.state_size))
+        arguments = task, context, state, np.array([3.0, 0.0]), stream_key(1), *room
+        simulate(*arguments, 1)
+        began = time.process_time()
+        simulate(*arguments, episodes)
+        seconds += time.process_time() - began
+    return starts * episodes * EPISODE / seconds
+
+
+def speed():
+    """World steps, planning steps and belief updates, one core."""
+    task = make_task("crowd-driving")
+    context, state = draw_beginning(task, new_stream(0))
+    belief, action = Belief.initial(task, context), np.array([3.0, 0.0])
+    observation, updates = np.zeros(task.observation_size), []
+    for step in range(20):
+        step_world(task, context, state, action, stream_key(1), step, np.empty(1, np.uint64), observation)
+        began = time.process_time()
+        belief.update(action, observation)
+        updates.append(time.process_time() - began)
+    found = {"belief_update_ms": 1000.0 * float(np.median(updates))}
+    for policy in ("greedy", "random"):
+        planner = MacroDespot(task, settings=DespotSettings(default_policy=policy))
+        planner.plan(belief, context, budget=Budget(steps=1))
+        began = time.process_time()
+        steps = sum(planner.plan(belief, context, budget=Budget(steps=100_000), seed=seed).steps for seed in range(4))
+        found[f"planning_steps_per_second_{policy}"] = steps / (time.process_time() - began)
+    rates = {
+        str(cars): world_steps_per_second(make_task("crowd-driving", cars=cars), max(2, 3000 // cars)) for cars in CARS
+    }
+    return found | {"world_steps_per_second": rates}
+
+
+def draw(rates, path):
+    """Time of a world step against the number of cars."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.5, 3.2), layout="constrained")
+    axes = figure.subplots()
+    cars = np.array([int(count) for count in rates])
+    axes.loglog(cars, [1e6 / rate for rate in rates.values()], "o-")
+    axes.loglog(cars, cars / 15 * 1e6 / rates["15"], ":", color="grey", label="proportional to the cars")
+    axes.set(xlabel="other cars", ylabel="µs a world step")
+    axes.legend()
+    figure.savefig(path, dpi=120)
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("what", choices=("speed", "traffic"))
+    arguments.add_argument(
+        "--minutes", type=float, default=1000.0, help="simulated minutes of traffic, of each variant"
+    )
+    arguments.add_argument("--json", help="where to save the result")
+    arguments.add_argument("--plot", help="where to save the plot of speed")
+    given = arguments.parse_args()
+    if given.what == "speed":
+        found = speed()
+        if given.plot:
+            draw(found["world_steps_per_second"], given.plot)
+    else:
+        episodes = max(1, round(2.0 * given.minutes))
+        tasks = [make_task("crowd-driving", variant=variant) for variant in ("default", "reference")]
+        found = {task.variant: traffic_fingerprint(task, episodes) for task in tasks}
+    found |= {"machine": platform.machine(), "load": os.getloadavg()}
+    print(json.dumps(found, indent=1))
+    if given.json:
+        with open(given.json, "w") as file:
+            json.dump(found, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

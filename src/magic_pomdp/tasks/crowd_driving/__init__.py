@@ -1,0 +1,1 @@
+"""Crowd-Driving: through a junction full of cars whose ways nobody knows."""

@@ -1,0 +1,246 @@
+"""From a road network and a scene in it to the tables that compiled code looks things up in."""
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from magic_pomdp.tasks.crowd_driving.meskel import meskel_network, read_figures
+from magic_pomdp.tasks.crowd_driving.network import Junction, RoadNetwork, arcs_of
+from magic_pomdp.tasks.crowd_driving.roads import AREAS, LOOK_AHEAD, SPACING, SPAWN, RoadTables
+from magic_pomdp.tasks.crowd_driving.scene import EXIT_LENGTH, Scene, junction_scene, meskel_scene
+from magic_pomdp.tasks.crowd_driving.sumo import read_sumo
+
+if TYPE_CHECKING:
+    from shapely import Geometry
+
+VARIANTS = ("default", "reference")
+ROUTE_REACH = 160.0
+"""Routes go on for at least so many metres after the lane they begin with, if the road does."""
+SCENE_RADIUS = 450.0
+"""Of a SUMO network, the lanes that come within so many metres of the junction are used."""
+AREA_CELL, PIECE_CELL = 1.0, 8.0
+"""Metres of a cell in which areas, and pieces of lanes, are looked up."""
+
+
+@dataclass(frozen=True)
+class RoadMap:
+    """A road network, the scene in it, and the tables of both."""
+
+    network: RoadNetwork
+    scene: Scene
+    routes: tuple[tuple[int, ...], ...]
+    """The lanes of every route; track `len(network.lanes) + k` is route k."""
+    tables: RoadTables
+
+    @property
+    def entries(self) -> int:
+        return len(self.scene.entries)
+
+    @property
+    def exits(self) -> int:
+        return len(self.scene.exits)
+
+    def entry_area(self, entry: int) -> int:
+        return 1 + entry
+
+    def exit_area(self, exit: int) -> int:
+        return 1 + self.entries + exit
+
+
+@cache
+def load_map(path: str | Path | None = None, variant: str = "default", junction: str | None = None) -> RoadMap:
+    """Our own junction, or one of a SUMO network (by its name, or else the one with most ways through it), ready for
+    use. Later calls give the same map again. The variant makes a difference for our own junction only."""
+    if variant not in VARIANTS:
+        raise ValueError(f"The variant must be one of {', '.join(VARIANTS)}, not {variant!r}.")
+    if path is None:
+        figures = read_figures()
+        network = meskel_network(figures)
+        return build_map(network, meskel_scene(network, figures, variant))
+    network = read_sumo(path, turnarounds=False)
+    found = _find_junction(network, Path(path).name, junction)
+    x, y = found.shape.mean(axis=0)
+    network = network.around(x, y, SCENE_RADIUS).extended(EXIT_LENGTH)
+    found = next(candidate for candidate in network.junctions if candidate.name == found.name)
+    return build_map(network, junction_scene(network, found))
+
+
+def _find_junction(network: RoadNetwork, file: str, name: str | None) -> Junction:
+    """The junction of a name, or else the one with most ways through it, the most central of these."""
+    ways = {
+        junction.name: sum(len(network.lanes[lane].links) for lane in junction.arriving)
+        for junction in network.junctions
+        if len(junction.shape) > 2
+    }
+    if name is not None and name not in ways:
+        raise ValueError(f"The road network {file} has no junction {name!r}.")
+    if not any(ways.values()) or (name is not None and not ways[name]):
+        raise ValueError(f"The road network {file} has no junction that one can drive through.")
+    middles = {junction.name: junction.shape.mean(axis=0) for junction in network.junctions if junction.name in ways}
+    centre = np.mean(list(middles.values()), axis=0)
+    if name is None:
+        name = max(ways, key=lambda key: (ways[key], -np.hypot(*(middles[key] - centre))))
+    return next(junction for junction in network.junctions if junction.name == name)
+
+
+def build_map(network: RoadNetwork, scene: Scene) -> RoadMap:
+    """Put a network and a scene into tables."""
+    if len(scene.areas) > AREAS:
+        raise ValueError(f"A junction may have {AREAS - 1} roads at most, but this one has {len(scene.areas) - 1}.")
+    places = _build_places(network, scene)
+    spawning = {int(lane) for group, lane, _, _ in places if group == SPAWN}
+    tracks, samples, links, routes = _build_tracks(network, spawning)
+    tables = RoadTables(tracks, samples, links, places, *_build_areas(scene.areas), *_build_pieces(network))
+    return RoadMap(network, scene, routes, tables)
+
+
+def _build_tracks(network: RoadNetwork, spawning: set[int]):
+    """`tracks`, `samples` and `links`, and the lanes of the routes, of which lanes have some where cars may start."""
+    lanes = network.lanes
+    rows: list[list[float]] = []
+    samples: list[np.ndarray] = []
+    links: list[int] = []
+    routes: list[tuple[int, ...]] = []
+    sample_count = 0
+
+    def add_track(route: tuple[int, ...], length: float, sampled: float, columns: list[int]) -> None:
+        nonlocal sample_count
+        points, arcs = network.polyline(route)
+        steps = int(np.ceil(min(sampled, arcs[-1]) / SPACING))
+        at = SPACING * np.minimum(np.arange(steps + 2), steps)
+        samples.append(np.stack([np.interp(at, arcs, points[:, 0]), np.interp(at, arcs, points[:, 1])], axis=1))
+        rows.append([sample_count, steps, length, *columns, route[0]])
+        sample_count += steps + 2
+
+    for number, lane in enumerate(lanes):
+        from_here = network.routes(number, ROUTE_REACH) if number in spawning else []
+        first_route = len(lanes) + len(routes)
+        columns = [len(links), len(lane.links), first_route, len(from_here)]
+        add_track(_first_links(network, number), lane.length, lane.length + LOOK_AHEAD, columns)
+        links += lane.links
+        routes += from_here
+    for route in routes:
+        length = sum(lanes[lane].length for lane in route)
+        add_track(route, length, length, [0, 0, 0, 0])
+    return np.array(rows, dtype=np.float64), np.concatenate(samples), np.array(links, dtype=np.int64), tuple(routes)
+
+
+def _first_links(network: RoadNetwork, lane: int) -> tuple[int, ...]:
+    """A lane and those that follow along the first links, as far as one looks ahead."""
+    route, beyond = [lane], 0.0
+    while beyond < LOOK_AHEAD + SPACING and network.lanes[route[-1]].links:
+        route.append(network.lanes[route[-1]].links[0])
+        beyond += network.lanes[route[-1]].length
+    return tuple(route)
+
+
+def _build_places(network: RoadNetwork, scene: Scene) -> np.ndarray:
+    """`places`: starts of the ego, entry by entry, and of other cars."""
+    import shapely
+
+    groups = [*enumerate(scene.starts), (SPAWN, shapely.box(*scene.spawn_box))]
+    places = []
+    for group, area in groups:
+        for number, lane in enumerate(network.lanes):
+            middle = shapely.LineString(lane.middle)
+            for part in shapely.get_parts(middle & area):
+                if part.length > 0.0:
+                    start = middle.project(shapely.Point(part.coords[0]))
+                    places.append((group, number, min(start, lane.length - part.length), part.length))
+        if not any(place[0] == group for place in places):
+            who = "another car" if group == SPAWN else f"the ego at entry {group}"
+            raise ValueError(f"The road network has no lane on which {who} could start.")
+    return np.array(places, dtype=np.float64)
+
+
+def _build_areas(areas: "tuple[Geometry, ...]"):
+    """`area_grid`, `area_cells`, `area_rows` and `area_edges`."""
+    edges = []
+    for number, area in enumerate(areas):
+        for ring in _rings(area):
+            for start, end in pairwise(ring):
+                low, high = (start, end) if start[1] < end[1] else (end, start)
+                edges.append((low[1], high[1], low[0], high[0], number))
+    edge_table = np.array(edges)
+    west, south = np.floor([edge_table[:, 2:4].min(), edge_table[:, 0].min()]) - AREA_CELL
+    columns, rows = (
+        int(np.ceil(extent / AREA_CELL)) + 2
+        for extent in (edge_table[:, 2:4].max() - west, edge_table[:, 1].max() - south)
+    )
+    cells = np.zeros((rows, columns), dtype=np.int64)
+    row_edges: list[np.ndarray] = []
+    middles = west + AREA_CELL * (np.arange(columns) + 0.5)
+    for row in range(rows):
+        bottom = south + row * AREA_CELL
+        here = edge_table[(edge_table[:, 0] <= bottom + AREA_CELL) & (edge_table[:, 1] >= bottom)]
+        for low, high, low_x, high_x, number in here:
+            ends = [low_x, high_x]
+            if high > low:
+                slope = (high_x - low_x) / (high - low)
+                ends = [low_x + slope * (min(max(y, low), high) - low) for y in (bottom, bottom + AREA_CELL)]
+            first, last = (min(ends) - west) / AREA_CELL - 1e-6, (max(ends) - west) / AREA_CELL + 1e-6
+            cells[row, int(first) : int(last) + 1] |= 1 << (AREAS + int(number))
+        rising = here[here[:, 1] > here[:, 0]]
+        slopes = (rising[:, 3] - rising[:, 2]) / (rising[:, 1] - rising[:, 0])
+        row_edges.append(np.column_stack([rising[:, :3], slopes, rising[:, 4]]))
+        cells[row] |= _inside_bits(row_edges[-1], middles, bottom + 0.5 * AREA_CELL) & ~(cells[row] >> AREAS)
+    starts = np.cumsum([0, *(len(part) for part in row_edges)], dtype=np.int64)
+    grid = np.array([west, south, AREA_CELL, columns, rows])
+    return grid, cells, starts, np.ascontiguousarray(np.concatenate(row_edges))
+
+
+def _inside_bits(edges: np.ndarray, xs: np.ndarray, y: float) -> np.ndarray:
+    """The bits of the areas that points of one height are in: those whose edges they see an odd number of."""
+    bits = np.zeros(len(xs), dtype=np.int64)
+    for low, high, low_x, slope, number in edges:
+        if low <= y < high:
+            bits ^= np.where(xs < low_x + (y - low) * slope, 1 << int(number), 0)
+    return bits
+
+
+def _rings(area: "Geometry") -> list[np.ndarray]:
+    import shapely
+
+    polygons = [part for part in shapely.get_parts(area) if part.geom_type == "Polygon"]
+    return [np.array(ring.coords) for polygon in polygons for ring in (polygon.exterior, *polygon.interiors)]
+
+
+def _build_pieces(network: RoadNetwork):
+    """`piece_grid`, `piece_cells`, `piece_lists` and `pieces`."""
+    pieces = []
+    for number, lane in enumerate(network.lanes):
+        steps, arcs = np.diff(lane.middle, axis=0), arcs_of(lane.middle)
+        for start, step, arc in zip(lane.middle, steps, arcs, strict=False):
+            length = float(np.hypot(*step))
+            if length > 0.0:
+                pieces.append((*start, *(step / length), length, number, arc))
+    table = np.array(pieces)
+    ends = table[:, :2] + table[:, 2:4] * table[:, 4:5]
+    west, south = np.minimum(table[:, :2].min(axis=0), ends.min(axis=0))
+    east, north = np.maximum(table[:, :2].max(axis=0), ends.max(axis=0))
+    columns, rows = (int(extent / PIECE_CELL) + 1 for extent in (east - west, north - south))
+    lists: list[list[int]] = [[] for _ in range(rows * columns)]
+    for number, (start, end) in enumerate(zip(table[:, :2], ends, strict=True)):
+        for cell in _cells_on((start - (west, south)) / PIECE_CELL, (end - (west, south)) / PIECE_CELL):
+            lists[cell[1] * columns + cell[0]].append(number)
+    starts = np.cumsum([0, *map(len, lists)], dtype=np.int64)
+    grid = np.array([west, south, PIECE_CELL, columns, rows])
+    return grid, starts, np.array([piece for cell in lists for piece in cell], dtype=np.int64), table
+
+
+def _cells_on(start: np.ndarray, end: np.ndarray) -> set[tuple[int, int]]:
+    """The unit cells (column, row) that a straight piece passes through."""
+    if (np.floor(start) == np.floor(end)).all():
+        return {(int(start[0]), int(start[1]))}
+    crossings = [0.0, 1.0]
+    for axis in range(2):
+        low, high = sorted((start[axis], end[axis]))
+        if high > low:
+            crossings += list((np.arange(np.ceil(low), np.floor(high) + 1) - start[axis]) / (end[axis] - start[axis]))
+    at = np.unique(np.clip(crossings, 0.0, 1.0))
+    middles = start + (0.5 * (at[:-1] + at[1:]))[:, None] * (end - start)
+    return {(int(x), int(y)) for x, y in middles}

@@ -1,0 +1,72 @@
+"""What traffic without a robot is like: speeds, half-planes, overlaps; and whether anything goes wrong."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from magic_pomdp.core.randomness import seek, stream_key
+from magic_pomdp.core.views import borrow
+from magic_pomdp.tasks.crowd_driving.car import bodies_touch
+from magic_pomdp.tasks.crowd_driving.gamma import CAR, SPEED, X, Y
+from magic_pomdp.tasks.crowd_driving.layout import ARC, TRACK
+from magic_pomdp.tasks.crowd_driving.roads import JUNCTION, inside, place_on
+from magic_pomdp.tasks.crowd_driving.task import CrowdDriving
+
+FAR = 1e6
+"""Where the robot's car waits, out of everybody's way."""
+TIMES = (10, 25, 50, 75, 100, 150)
+"""Steps at which the traffic is looked at."""
+EVERY = 5
+"""Steps between two looks for overlapping bodies."""
+SPEED_SUM, IN_JUNCTION = range(2)
+PLANES, OVERLAPS, FARTHEST, BROKEN, DRIVEN = range(5)
+
+
+def traffic_fingerprint(task: CrowdDriving, episodes: int, seed: int = 0) -> dict[str, Any]:
+    """Run episodes of the traffic alone, each of the task's max_steps."""
+    context, state = np.zeros(task.context_size), np.zeros(task.state_size)
+    by_time, totals = np.zeros((task.max_steps + 1, 2)), np.zeros(5)
+    random, key = np.zeros(1, np.uint64), stream_key(seed)
+    _run_traffic(task, episodes, key, random, context, state, by_time, totals)
+    cars = episodes * task.cars
+    times = [time for time in TIMES if time <= task.max_steps]
+    return {
+        "variant": task.variant,
+        "cars": task.cars,
+        "episodes": episodes,
+        "simulated_minutes": episodes * task.max_steps * 0.2 / 60.0,
+        "mean_speed": float(by_time[1:, SPEED_SUM].sum() / (cars * task.max_steps)),
+        "mean_speed_at_step": {str(time): float(by_time[time, SPEED_SUM] / cars) for time in times},
+        "share_in_junction_at_step": {str(time): float(by_time[time, IN_JUNCTION] / cars) for time in times},
+        "distance_per_car": float(totals[DRIVEN] / cars),
+        "half_planes_per_car_and_step": float(totals[PLANES] / (cars * task.max_steps)),
+        "overlapping_pairs_per_episode": float(totals[OVERLAPS] / episodes),
+        "farthest_from_route": float(totals[FARTHEST]),
+        "broken_states": int(totals[BROKEN]),
+    }
+
+
+@njit(error_model="numpy")
+def _run_traffic(task, episodes, key, random, context, state, by_time, totals):
+    random, context, state = borrow(random), borrow(context), borrow(state)
+    roads = task.roads()
+    for episode in range(episodes):
+        seek(random, key, episode)
+        task.draw_context(random, context)
+        task.draw_state(context, random, state)
+        state[X] = state[Y] = FAR
+        for time in range(1, task.max_steps + 1):
+            totals[PLANES] += task.give_orders(roads, state)
+            task.move_traffic(roads, state, random)
+            for car in range(CAR, len(state) - 1, CAR):
+                x, y = state[car + X], state[car + Y]
+                by_time[time, SPEED_SUM] += state[car + SPEED]
+                by_time[time, IN_JUNCTION] += inside(roads, x, y, 1 << JUNCTION)
+                totals[DRIVEN] += 0.2 * state[car + SPEED]
+                route_x, route_y = place_on(roads, int(state[car + TRACK]), state[car + ARC])
+                apart = (route_x - x) ** 2 + (route_y - y) ** 2
+                totals[BROKEN] += not apart < FAR
+                totals[FARTHEST] = max(totals[FARTHEST], apart**0.5)
+                for other in range(CAR, car if time % EVERY == 0 else CAR, CAR):
+                    totals[OVERLAPS] += bodies_touch(state, car, other, False)

@@ -1,0 +1,16 @@
+"""What the numbers of Crowd-Driving's states, observations and contexts are.
+
+A state: the robot's car and all others, CAR numbers each (`gamma.py`, `car.py` and below), and at last how the episode
+stands. An observation: the first SEEN numbers of each car.
+"""
+
+from magic_pomdp.tasks.crowd_driving.car import STEER
+
+TRACK, ARC = STEER + 1, STEER + 2
+"""The intention of another car: a route point."""
+PROGRESS, STEPS = STEER + 1, STEER + 2
+"""Where others keep their intention, the robot's own car keeps: points of the path passed, primitive steps taken."""
+SEEN = STEER + 1
+"""Of every car, so many numbers are seen: all but the intention."""
+AREA, CARS_FROM = 0, 1
+"""Context: the areas of the robot's way as a mask; every car at the start, CAR numbers each; then the path."""

@@ -1,0 +1,133 @@
+"""A road network as plain Python: lanes, how they connect, and the junctions between them.
+
+Coordinates are metres in SUMO's axes: x to the east, y to the north, traffic on the right.
+"""
+
+import heapq
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+MOST_ROUTES = 64
+"""Routes from one lane."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One lane, driven along its middle."""
+
+    name: str
+    """As SUMO writes it: the edge's name, an underscore and the index, 0 being the rightmost lane."""
+    edge: str
+    """The road that the lane is part of."""
+    middle: np.ndarray
+    """Polyline in the direction of travel; shape (points, 2)."""
+    links: tuple[int, ...] = ()
+    """The lanes that go on from the end of this one, in the order of the file."""
+    internal: bool = False
+    """Whether it leads through a junction."""
+    width: float = 4.0
+
+    @cached_property
+    def length(self) -> float:
+        return float(arcs_of(self.middle)[-1])
+
+
+@dataclass(frozen=True)
+class Junction:
+    """Where roads meet."""
+
+    name: str
+    shape: np.ndarray
+    """Corners of its area; shape (corners, 2)."""
+    arriving: tuple[int, ...]
+    """Lanes that end at it, those inside it left out."""
+    inside: tuple[int, ...]
+    """Its internal lanes."""
+
+
+@dataclass(frozen=True)
+class RoadNetwork:
+    lanes: tuple[Lane, ...]
+    junctions: tuple[Junction, ...]
+
+    def lane(self, name: str) -> int:
+        """The number of the lane of a name."""
+        for number, lane in enumerate(self.lanes):
+            if lane.name == name:
+                return number
+        raise ValueError(f"The road network has no lane {name}.")
+
+    def edge_lanes(self, edge: str) -> tuple[int, ...]:
+        """The lanes of a road, rightmost first."""
+        return tuple(number for number, lane in enumerate(self.lanes) if lane.edge == edge)
+
+    def routes(self, first: int, reach: float) -> list[tuple[int, ...]]:
+        """The ways to drive from the start of a lane on: to `reach` metres beyond its end, or until the road ends.
+
+        After MOST_ROUTES ways, the nearest forks first, a fork goes on only along its first link."""
+        found: list[tuple[int, ...]] = []
+        open_routes: list[tuple[float, tuple[int, ...]]] = [(0.0, (first,))]
+        while open_routes:
+            beyond, route = heapq.heappop(open_routes)
+            links = self.lanes[route[-1]].links
+            if beyond >= reach or not links:
+                found.append(route)
+                continue
+            room = MOST_ROUTES - len(found) - len(open_routes)
+            for link in links[: max(room, 1)]:
+                heapq.heappush(open_routes, (beyond + self.lanes[link].length, (*route, link)))
+        return found
+
+    def around(self, x: float, y: float, radius: float) -> "RoadNetwork":
+        """The part of the network whose lanes come within a radius of a place."""
+        return self.part([number for number, lane in enumerate(self.lanes) if _distance(lane.middle, x, y) <= radius])
+
+    def part(self, kept: list[int]) -> "RoadNetwork":
+        """The network with some of its lanes only, and the junctions at which these arrive."""
+        new = {old: number for number, old in enumerate(kept)}
+
+        def renumber(numbers: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple(new[number] for number in numbers if number in new)
+
+        lanes = tuple(replace(self.lanes[old], links=renumber(self.lanes[old].links)) for old in kept)
+        junctions = [
+            replace(junction, arriving=renumber(junction.arriving), inside=renumber(junction.inside))
+            for junction in self.junctions
+        ]
+        return RoadNetwork(lanes, tuple(junction for junction in junctions if junction.arriving))
+
+    def extended(self, metres: float) -> "RoadNetwork":
+        """The network with its loose ends going straight on: roads do not end where a map does."""
+        lanes = []
+        for lane in self.lanes:
+            if not lane.links:
+                step = lane.middle[-1] - lane.middle[-2]
+                further = lane.middle[-1] + metres / max(math.hypot(*step), 1e-9) * step
+                lane = replace(lane, middle=np.vstack([lane.middle, further]))
+            lanes.append(lane)
+        return replace(self, lanes=tuple(lanes))
+
+    def polyline(self, route: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """Points along a route and their arc lengths. Where two lanes do not quite meet, the gap has no length."""
+        points = np.concatenate([self.lanes[lane].middle for lane in route])
+        arcs, start = [], 0.0
+        for lane in route:
+            arcs.append(start + arcs_of(self.lanes[lane].middle))
+            start = arcs[-1][-1]
+        return points, np.concatenate(arcs)
+
+
+def arcs_of(points: np.ndarray) -> np.ndarray:
+    """How far along a polyline each of its points is; shape (points,)."""
+    return np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(points, axis=0).T))])
+
+
+def _distance(points: np.ndarray, x: float, y: float) -> float:
+    """How far a place is from a polyline."""
+    starts, steps = points[:-1] - (x, y), np.diff(points, axis=0)
+    squares = np.maximum((steps**2).sum(axis=1), 1e-12)
+    along = np.clip(-(starts * steps).sum(axis=1) / squares, 0.0, 1.0)
+    return float(np.hypot(*(starts + along[:, None] * steps).T).min())

@@ -1,0 +1,226 @@
+"""Roads for compiled code: tables of plain arrays, and look-ups on them that allocate nothing.
+
+    road_map = load_map()                    # building.py: our junction; load_map("file.net.xml"): a SUMO network
+    roads = road_map.tables                  # a RoadTables: arrays; compiled code takes it, and can `borrow` it
+    x, y = place_on(roads, track, arc)       # where a route point is
+    dx, dy = heading_on(roads, track, arc)   # which way one drives there
+    track, arc = advance(roads, track, arc, metres, random)   # drive on, drawing a branch at every fork
+    track, arc = follow(roads, track, arc, x, y, random)      # catch up with a car at (x, y), metre by metre
+    inside(roads, x, y, mask)                # in one of the areas of a mask, a sum of 1 << area: JUNCTION, then the
+                                             # entries, road_map.entry_area(e), then the exits, road_map.exit_area(e)
+    lane, arc = draw_place(roads, group, random)              # a start of the ego (group: its entry) or of another car
+    lane, arc = nearest(roads, x, y, radius)                  # −1 and 0 if no lane is so near
+
+Metres; x to the east and y to the north, so that a turn to the left is positive.
+
+A *track* is what one can drive along without choosing: either a lane (tracks 0 … lanes − 1; at its end it forks into
+its links) or a whole route (the tracks after those; a route begins where a lane begins and has no links). A route
+point is a track and an arc length on it in metres. So a car that chooses at each fork has a lane for its track, a car
+with a route of its own has the route, and the same functions serve both:
+
+    first, count = int(roads.tracks[lane, FIRST_ROUTE]), int(roads.tracks[lane, ROUTES])    # routes that fit a lane
+    track = first + integer(random, count)   # …at the same arc length as on the lane
+    x, y = place_on(roads, track, arc + 5.0) # 5 m ahead. On a lane: along the first link, as far as LOOK_AHEAD
+
+Only lanes on which other cars may start have routes. Tracks are sampled every SPACING metres and interpolated. This
+cuts corners of a polyline by SPACING / 2 · sin(angle / 2) at most: 4 cm where it turns by 20°; 2 cm on our own map.
+Where a road ends, the last half metre is not exact.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from magic_pomdp.core.randomness import integer, uniform
+
+SAMPLES_PER_METRE = 2
+SPACING = 1.0 / SAMPLES_PER_METRE
+"""Metres between the samples of a track."""
+LOOK_AHEAD = 8.0
+"""A lane's track goes on for so long beyond its end, along the first link each time."""
+
+FIRST_SAMPLE, LAST_STEP, LENGTH, FIRST_LINK, LINKS, FIRST_ROUTE, ROUTES, LANE = range(8)
+"""Columns of `tracks`. FIRST_SAMPLE: row in `samples`. LAST_STEP: samples after the first. FIRST_LINK, LINKS: part of
+`links`. FIRST_ROUTE, ROUTES: the tracks that are routes from this lane on. LANE: the lane it begins with."""
+GROUP, PLACE_LANE, PLACE_START, PLACE_LENGTH = range(4)
+"""Columns of `places`: stretches of lanes on which cars start."""
+SPAWN = -1
+"""The group of places where other cars start; group e ≥ 0 is for the ego, at entry e."""
+WEST, SOUTH, CELL, GRID_COLUMNS, GRID_ROWS = range(5)
+"""Numbers of a grid: its corner, the side of its cells, how many there are."""
+EDGE_LOW, EDGE_HIGH, EDGE_X, EDGE_SLOPE, EDGE_AREA = range(5)
+"""Columns of `area_edges`: the y of the lower and the upper end, the x of the lower one, dx/dy, and the area."""
+PIECE_X, PIECE_Y, PIECE_DX, PIECE_DY, PIECE_LENGTH, PIECE_LANE, PIECE_ARC = range(7)
+"""Columns of `pieces`, the straight pieces of all lanes: start, unit direction, length, lane and arc at the start."""
+
+JUNCTION = 0
+"""Area of the junction itself; then come the entries, then the exits."""
+AREAS = 31
+"""At most so many areas fit a cell: whether all of the cell is in area k is its bit k, and whether the edge of area k
+passes through it is its bit AREAS + k."""
+
+
+class RoadTables(NamedTuple):
+    """A road network in arrays."""
+
+    tracks: np.ndarray
+    """float64 (tracks, 8): see the columns above."""
+    samples: np.ndarray
+    """float64 (samples, 2): x and y. After a track's last sample it is there once more."""
+    links: np.ndarray
+    """int64: lanes that go on from a lane."""
+    places: np.ndarray
+    """float64 (places, 4): see the columns above."""
+    area_grid: np.ndarray
+    """float64 (5,): see WEST."""
+    area_cells: np.ndarray
+    """int64 (rows, columns): see AREAS."""
+    area_rows: np.ndarray
+    """int64 (rows + 1,): where in `area_edges` the edges that pass through a row of cells begin."""
+    area_edges: np.ndarray
+    """float64 (edges, 5): see the columns above."""
+    piece_grid: np.ndarray
+    """float64 (5,): see WEST."""
+    piece_cells: np.ndarray
+    """int64 (rows · columns + 1,): where in `piece_lists` the pieces that touch a cell begin."""
+    piece_lists: np.ndarray
+    """int64: pieces."""
+    pieces: np.ndarray
+    """float64 (pieces, 7): see the columns above."""
+
+
+@njit
+def place_on(roads, track, arc):
+    """Where a route point is: x, y. Before its track it is at the start, beyond the last sample at the end."""
+    along = min(max(arc * (1.0 / SPACING), 0.0), roads.tracks[track, LAST_STEP])
+    step = int(along)
+    part = along - step
+    row = int(roads.tracks[track, FIRST_SAMPLE]) + step
+    x, y = roads.samples[row, 0], roads.samples[row, 1]
+    return x + part * (roads.samples[row + 1, 0] - x), y + part * (roads.samples[row + 1, 1] - y)
+
+
+@njit
+def heading_on(roads, track, arc):
+    """The unit vector from a route point to the one 1 m further (along the first link at a fork)."""
+    x, y = place_on(roads, track, arc)
+    ahead_x, ahead_y = place_on(roads, track, arc + 1.0)
+    if ahead_x == x and ahead_y == y:  # where the road ends
+        x, y = place_on(roads, track, arc - 1.0)
+    dx, dy = ahead_x - x, ahead_y - y
+    length = math.sqrt(dx * dx + dy * dy)
+    return dx / length, dy / length
+
+
+@njit
+def advance(roads, track, arc, metres, random):
+    """The route point some metres further. Each link is as likely as the others; where the road ends, it stays."""
+    arc += metres
+    while arc > roads.tracks[track, LENGTH]:
+        links = int(roads.tracks[track, LINKS])
+        if links == 0:
+            return track, roads.tracks[track, LENGTH]
+        arc -= roads.tracks[track, LENGTH]
+        link = int(roads.tracks[track, FIRST_LINK])
+        if links > 1:
+            link += integer(random, links)
+        track = roads.links[link]
+    return track, arc
+
+
+@njit
+def follow(roads, track, arc, x, y, random):
+    """The route point of a car that has come to (x, y): as long as the route point 1 m further is not farther from the
+    car, it becomes the route point. A branch is drawn anew each time, so it is chosen when the car passes the fork."""
+    at_x, at_y = place_on(roads, track, arc)
+    distance = (at_x - x) ** 2 + (at_y - y) ** 2
+    while True:
+        length = roads.tracks[track, LENGTH]
+        along = arc * (1.0 / SPACING)
+        row = int(along)
+        part = along - row  # the same for all points that are whole metres apart
+        row += int(roads.tracks[track, FIRST_SAMPLE])
+        while arc + 1.0 <= length:
+            row += SAMPLES_PER_METRE
+            at_x = roads.samples[row, 0] + part * (roads.samples[row + 1, 0] - roads.samples[row, 0])
+            at_y = roads.samples[row, 1] + part * (roads.samples[row + 1, 1] - roads.samples[row, 1])
+            next_distance = (at_x - x) ** 2 + (at_y - y) ** 2
+            if distance < next_distance:
+                return track, arc
+            arc, distance = arc + 1.0, next_distance
+        if roads.tracks[track, LINKS] == 0.0:  # the road ends
+            return track, arc
+        next_track, next_arc = advance(roads, track, arc, 1.0, random)
+        at_x, at_y = place_on(roads, next_track, next_arc)
+        next_distance = (at_x - x) ** 2 + (at_y - y) ** 2
+        if distance < next_distance:
+            return track, arc
+        track, arc, distance = next_track, next_arc, next_distance
+
+
+@njit
+def draw_place(roads, group, random):
+    """A route point of a group of places, drawn uniformly by length."""
+    total = 0.0
+    for k in range(len(roads.places)):
+        if roads.places[k, GROUP] == group:
+            total += roads.places[k, PLACE_LENGTH]
+    left, last = total * uniform(random), -1
+    for k in range(len(roads.places)):
+        if roads.places[k, GROUP] == group:
+            last = k
+            if left < roads.places[k, PLACE_LENGTH]:
+                break
+            left -= roads.places[k, PLACE_LENGTH]
+    along = min(left, roads.places[last, PLACE_LENGTH])
+    return int(roads.places[last, PLACE_LANE]), roads.places[last, PLACE_START] + along
+
+
+@njit
+def inside(roads, x, y, mask):
+    """Whether a point is in one of the areas k whose bits 1 << k are in the mask. Exact, but for rounding on edges."""
+    grid = roads.area_grid
+    column, row = math.floor((x - grid[WEST]) / grid[CELL]), math.floor((y - grid[SOUTH]) / grid[CELL])
+    if not (0 <= column < grid[GRID_COLUMNS] and 0 <= row < grid[GRID_ROWS]):
+        return False
+    cell = roads.area_cells[row, column]
+    if cell & mask:
+        return True
+    if not (cell >> AREAS) & mask:
+        return False
+    found = 0
+    for k in range(roads.area_rows[row], roads.area_rows[row + 1]):
+        low = roads.area_edges[k, EDGE_LOW]
+        edge_x = roads.area_edges[k, EDGE_X] + (y - low) * roads.area_edges[k, EDGE_SLOPE]
+        if low <= y < roads.area_edges[k, EDGE_HIGH] and x < edge_x:
+            found ^= 1 << int(roads.area_edges[k, EDGE_AREA])
+    return found & mask != 0
+
+
+@njit
+def nearest(roads, x, y, radius):
+    """The lane and the arc length nearest to a point, the first lane if several are; −1 and 0 beyond the radius."""
+    grid = roads.piece_grid
+    columns, rows = int(grid[GRID_COLUMNS]), int(grid[GRID_ROWS])
+    middle_column, middle_row = math.floor((x - grid[WEST]) / grid[CELL]), math.floor((y - grid[SOUTH]) / grid[CELL])
+    best, best_lane, best_arc = radius * radius, -1, 0.0
+    ring = 0
+    while (ring - 1) * grid[CELL] <= math.sqrt(best):  # what is in ring r is farther than r − 1 cells
+        for row in range(max(middle_row - ring, 0), min(middle_row + ring, rows - 1) + 1):
+            stride = 1 if abs(row - middle_row) == ring else 2 * ring
+            for column in range(middle_column - ring, middle_column + ring + 1, max(stride, 1)):
+                if 0 <= column < columns:
+                    cell = row * columns + column
+                    for k in range(roads.piece_cells[cell], roads.piece_cells[cell + 1]):
+                        piece = roads.piece_lists[k]
+                        off_x, off_y = x - roads.pieces[piece, PIECE_X], y - roads.pieces[piece, PIECE_Y]
+                        dx, dy = roads.pieces[piece, PIECE_DX], roads.pieces[piece, PIECE_DY]
+                        along = min(max(off_x * dx + off_y * dy, 0.0), roads.pieces[piece, PIECE_LENGTH])
+                        square = (off_x - along * dx) ** 2 + (off_y - along * dy) ** 2
+                        lane = int(roads.pieces[piece, PIECE_LANE])
+                        if square < best or (square == best and lane < best_lane):
+                            best, best_lane, best_arc = square, lane, roads.pieces[piece, PIECE_ARC] + along
+        ring += 1
+    return best_lane, best_arc

@@ -1,0 +1,130 @@
+"""Which part of a road network a task takes place in: a junction, the roads that meet there, and where cars start.
+
+Polygons are shapely's, which is imported only when a scene is made.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from magic_pomdp.tasks.crowd_driving.network import Junction, RoadNetwork
+
+if TYPE_CHECKING:
+    from shapely import Geometry
+
+STRIP_WIDTH = 1.025
+"""Drivable strip around a lane, in widths of the lane: a little more, so that lanes side by side leave no gap."""
+ARC_SEGMENTS = 5
+"""Straight pieces of a quarter of a strip's round end."""
+ENTRY_LENGTH = 20.0
+"""Metres before a junction of a SUMO network in which the ego starts."""
+EXIT_LENGTH = 260.0
+"""Metres of road that belong to an exit: more than a car drives in an episode."""
+SPAWN_REACH, SPAWN_MARGIN = 50.0, 20.0
+"""How far from the middle of a junction of a SUMO network other cars start, or around it if that is farther."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Areas of a task, in the network's coordinates."""
+
+    junction: "Geometry"
+    entries: tuple["Geometry", ...]
+    exits: tuple["Geometry", ...]
+    starts: tuple["Geometry", ...]
+    """Where, for each entry, the middle of a lane is a start of the ego."""
+    spawn_box: tuple[float, float, float, float]
+    """West, south, east, north: where other cars start."""
+
+    @property
+    def areas(self) -> tuple["Geometry", ...]:
+        return (self.junction, *self.entries, *self.exits)
+
+
+def meskel_scene(network: RoadNetwork, figures: dict[str, Any], variant: str) -> Scene:
+    """The scene of our own map. In the reference variant entries and exits are the areas in the figures; else they are
+    whole arms, so that neither a start nor a fast drive leaves the road."""
+    import shapely
+
+    road = road_area(network)
+    junction = shapely.Polygon(figures["junction"]["area"]) & road
+    entries = [shapely.Polygon(arm["area"]) & road for arm in figures["entries"].values()]
+    starts = tuple(entry - junction for entry in entries)
+    if variant == "reference":
+        exits = [shapely.Polygon(arm["area"]) & road for arm in figures["exits"].values()]
+    else:
+        entries, exits = (
+            [_strips(network, (*network.edge_lanes(name), *network.edge_lanes(f"{name}far"))) for name in figures[arms]]
+            for arms in ("entries", "exits")
+        )
+        junction |= _strips(network, network.junctions[0].inside)
+    return Scene(junction, tuple(entries), tuple(exits), starts, tuple(figures["spawn_box"]))
+
+
+def junction_scene(network: RoadNetwork, junction: Junction) -> Scene:
+    """The scene at a junction of any network: every road into it is an entry, every road out of it an exit."""
+
+    lanes = network.lanes
+    area = _shape(junction) | _strips(network, junction.inside)
+    arriving = [lane for lane in junction.arriving if lanes[lane].links]
+    starts = {
+        edge: _last_stretches(network, [lane for lane in arriving if lanes[lane].edge == edge]) - area
+        for edge in dict.fromkeys(lanes[lane].edge for lane in arriving)
+    }
+    starts = {edge: start for edge, start in starts.items() if start.area > 0.0}  # some roads are very short
+    onward = [link for lane in (*arriving, *junction.inside) for link in lanes[lane].links]
+    out = dict.fromkeys(lanes[link].edge for link in onward if link not in junction.inside)
+    west, south, east, north = area.bounds
+    x, y = 0.5 * (west + east), 0.5 * (south + north)
+    reach = max(SPAWN_REACH, 0.5 * max(east - west, north - south) + SPAWN_MARGIN)
+    return Scene(
+        junction=area,
+        entries=tuple(_strips(network, network.edge_lanes(edge)) for edge in starts),
+        exits=tuple(_beyond(network, edge) for edge in out),
+        starts=tuple(starts.values()),
+        spawn_box=(x - reach, y - reach, x + reach, y + reach),
+    )
+
+
+def _beyond(network: RoadNetwork, edge: str) -> "Geometry":
+    """A road, and the roads and junctions that can be reached from there."""
+    import shapely
+
+    routes = [route for lane in network.edge_lanes(edge) for route in network.routes(lane, EXIT_LENGTH)]
+    lanes = {lane for route in routes for lane in route}
+    passed = [junction for junction in network.junctions if lanes.intersection(junction.inside)]
+    return shapely.union_all([_strips(network, lanes), *map(_shape, passed)])
+
+
+def _shape(junction: Junction) -> "Geometry":
+    import shapely
+
+    return shapely.Polygon(junction.shape).buffer(0.0) if len(junction.shape) > 2 else shapely.Polygon()
+
+
+def _last_stretches(network: RoadNetwork, lanes: list[int]) -> "Geometry":
+    """What is around the middle of lanes just before their end."""
+    import shapely
+    from shapely.ops import substring
+
+    middles = [shapely.LineString(network.lanes[lane].middle) for lane in lanes]
+    return shapely.union_all([substring(m, max(m.length - ENTRY_LENGTH, 0.0), m.length).buffer(0.01) for m in middles])
+
+
+def road_area(network: RoadNetwork) -> "Geometry":
+    """All that can be driven on: strips around the lanes, and the junctions."""
+    import shapely
+
+    return shapely.union_all([_strips(network, range(len(network.lanes))), *map(_shape, network.junctions)])
+
+
+def _strips(network: RoadNetwork, lanes: Any) -> "Geometry":
+    import shapely
+
+    return shapely.union_all(
+        [
+            shapely.LineString(network.lanes[lane].middle).buffer(
+                0.5 * STRIP_WIDTH * network.lanes[lane].width, quad_segs=ARC_SEGMENTS
+            )
+            for lane in lanes
+        ]
+    )

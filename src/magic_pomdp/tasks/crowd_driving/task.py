@@ -1,0 +1,404 @@
+"""Crowd-Driving: cross a busy junction without traffic lights, fast and unharmed.
+
+The robot's car follows a path through the junction among other cars that drive by GAMMA. It sees where everybody is and
+how fast, but not where they want to go.
+
+In the default variant every other car draws its whole route when it starts; the belief begins with all routes that fit
+the lane it is on. The variant `reference` behaves as the published program does, oddities included, so that scores
+compare: the belief begins with the true intentions, and other cars choose a branch as they pass it.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+from numba import njit
+
+from magic_pomdp.core.compiling import not_inlined
+from magic_pomdp.core.macro_actions import MacroActions
+from magic_pomdp.core.randomness import integer, uniform
+from magic_pomdp.core.scene import Scene, Shape
+from magic_pomdp.core.task import FAILURE, KEYS, RUNNING, SUCCESS, PomcpowNumbers
+from magic_pomdp.macros.turn_and_go import TurnAndGoSpace
+from magic_pomdp.tasks.crowd_driving.car import (
+    DURATION,
+    MOST_STEER,
+    STEER,
+    ahead_and_aside,
+    bodies_touch,
+    corner,
+    log_density,
+    move,
+)
+from magic_pomdp.tasks.crowd_driving.drawing import crowd_scene, crowd_sprites
+from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
+from magic_pomdp.tasks.crowd_driving.layout import ARC, AREA, CARS_FROM, PROGRESS, SEEN, STEPS, TRACK
+from magic_pomdp.tasks.crowd_driving.roads import JUNCTION, advance, draw_place, inside, place_on
+from magic_pomdp.tasks.crowd_driving.traffic import DRAWS, Traffic
+
+POINT = 0.1
+"""Metres between the points of the path."""
+TOP_SPEED = 6.0
+ACCELERATION = 3.0
+SLOW = 3.0
+"""A robot slower than this stalls traffic."""
+HANDCRAFTED = (
+    (6.0, -MOST_STEER), (6.0, 0.0), (6.0, MOST_STEER), (3.0, -0.5 * MOST_STEER), (3.0, 0.0), (3.0, 0.5 * MOST_STEER),
+    (0.0, 0.0),
+)  # fmt: skip
+"""Speed and steering of the handcrafted macro-actions."""
+SHORTCUT = 1.1
+"""The robot may come on faster than it drives, where it cuts a bend of the path."""
+
+AHEAD = (1.0, 2.5, 4.5, 7.0, 10.0, 14.0, 19.0, 25.0, 32.0, 40.0)
+"""Metres along the path at which the networks look at it."""
+OWN_FEATURES = 8 + 2 * len(AHEAD)
+CAR_FEATURES = 10
+ROAD = 20.0
+"""A length in whose units the networks see what is around the robot."""
+INTENT = 8.0
+"""Metres along another car's route at which the networks look at it."""
+STRIDE = 100
+"""Of the path, the networks' context has one point in so many."""
+
+
+class CrowdDriving(Traffic):
+    """Metres, seconds, radians. An action is the speed to go for and the steering angle."""
+
+    name = "crowd-driving"
+    action_size = 2
+    scenarios = 50
+    particles = 500
+    search_depth = 40
+    macro_length = 3
+    pomcpow = PomcpowNumbers(25.0, 12.5, 0.025, 7.5, 0.05)
+    concurrent = True
+
+    max_steps: int = 150
+    """An episode that lasts so long has succeeded."""
+    failure_reward: float = -100.0
+    """For a collision, for leaving the road, and for facing backwards."""
+    progress_reward: float = 1.0
+    """For every metre along the path."""
+    slow_reward: float = -100.0 * (1.0 - 0.98) / (1.0 - 0.98**40)
+    """For every step that begins slower than 3 m/s: over a search's depth as bad as a failure."""
+    key_cell: float = 10.0
+    """Observations share a branch of the search if all cars near the robot are in the same cells of this side. With 0,
+    all observations share one."""
+    key_range: float = 12.0
+    """How near."""
+    reference_keys: bool = False
+    """Group observations as the published program does: nearly every scenario is alone, and the search plans with
+    hindsight."""
+    path_points: int = dataclasses.field(init=False, default=0, repr=False)
+    """Points of the path."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("key_cell", "key_range"):
+            if getattr(self, name) < 0.0:
+                raise ValueError(f"Crowd-Driving's {name} must not be negative, but is {getattr(self, name)}.")
+        if self.failure_reward > 0.0 or self.slow_reward > 0.0 or self.progress_reward < 0.0:
+            raise ValueError("Crowd-Driving's failure_reward and slow_reward punish, and its progress_reward rewards.")
+        if self.discount == 1.0:
+            raise ValueError("Crowd-Driving's discount must be below 1.")
+        longest = 150.0 if self.reference else 5.0 + TOP_SPEED * DURATION * self.max_steps
+        object.__setattr__(self, "path_points", int(longest / POINT))
+
+    # -------------------------------------------------------------------------------------------------- how large it is
+
+    @property
+    def state_size(self) -> int:  # type: ignore[override]
+        return CAR * (self.cars + 1) + 1
+
+    @property
+    def observation_size(self) -> int:  # type: ignore[override]
+        return SEEN * (self.cars + 1)
+
+    @property
+    def context_size(self) -> int:  # type: ignore[override]
+        return CARS_FROM + CAR * (self.cars + 1) + 2 * self.path_points
+
+    @property
+    def particle_features_size(self) -> int:
+        return OWN_FEATURES + CAR_FEATURES * self.cars
+
+    @property
+    def particle_members(self) -> tuple[int, int]:
+        return self.cars, CAR_FEATURES
+
+    @property
+    def context_features_size(self) -> int:
+        return 2 * (self.path_points // STRIDE)
+
+    # ------------------------------------------------------------------------------------------------------ the start
+
+    @not_inlined
+    def draw_context(self, random, context):
+        """Where everybody starts, and the robot's path."""
+        roads = self.roads()
+        cars = context[CARS_FROM : self.path_from()]
+        for _ in range(DRAWS):
+            exit = self.draw_path(roads, random, context)
+            if exit and (self.reference or not self.leaves(roads, context, cars)):
+                break
+        for i in range(1, self.cars + 1):
+            self.place_car(roads, cars, i, random)
+
+    def draw_path(self, roads, random, context):
+        """The robot's start at an entry, and from there a random way through the junction. Whether it has an exit."""
+        first, entry = self.path_from(), integer(random, self.entries)
+        lane, arc = draw_place(roads, entry, random)
+        exit = lay_path(roads, lane, arc, JUNCTION + 1 + self.entries, self.exits, random, context[first:])
+        context[AREA] = (1 << JUNCTION) | (1 << (JUNCTION + 1 + entry)) | exit
+        along_x, along_y = context[first + 2] - context[first], context[first + 3] - context[first + 1]
+        length = math.sqrt(along_x * along_x + along_y * along_y)
+        cars = context[CARS_FROM:first]
+        cars[X], cars[Y], cars[COS], cars[SIN] = context[first], context[first + 1], along_x / length, along_y / length
+        cars[SPEED] = cars[STEER] = cars[PROGRESS] = cars[STEPS] = 0.0
+        return exit != 0
+
+    def draw_state(self, context, random, state):
+        """Everybody where the context has them. In the default variant, with routes that fit."""
+        for k in range(len(state) - 1):
+            state[k] = context[CARS_FROM + k]
+        state[len(state) - 1] = RUNNING
+        if not self.reference:
+            roads = self.roads()
+            for car in range(CAR, len(state) - 1, CAR):
+                state[car + TRACK] = self.draw_route(roads, int(state[car + TRACK]), state[car + ARC], random)
+
+    # ------------------------------------------------------------------------------------------------------- the step
+
+    @not_inlined
+    def step(self, context, state, action, random, observation):
+        outcome = int(state[len(state) - 1])
+        if outcome != RUNNING:
+            observation[:] = 0.0
+            return 0.0, outcome
+        roads, slow = self.roads(), state[SPEED] < SLOW
+        self.give_orders(roads, state)
+        move(state, 0, action[0], ACCELERATION, action[1], self.reference, random)
+        self.move_traffic(roads, state, random)
+        for i in range(self.cars + 1):
+            for k in range(SEEN):
+                observation[SEEN * i + k] = state[CAR * i + k]
+        return self.judge(roads, context, state, slow)
+
+    @not_inlined
+    def condition(self, context, state, action, random, observation, imagined):
+        """All that is seen becomes as it was seen; the intentions go on from what they were."""
+        outcome = int(state[len(state) - 1])
+        if outcome != RUNNING:
+            return -math.inf, 0.0, outcome
+        roads, slow = self.roads(), state[SPEED] < SLOW
+        self.give_orders(roads, state)
+        value = log_density(state, 0, action[0], ACCELERATION, action[1], self.reference, observation, 0)
+        for k in range(SEEN):
+            state[k] = observation[k]
+        value += self.see_traffic(roads, state, random, observation)
+        reward, outcome = self.judge(roads, context, state, slow)
+        return value, reward, outcome
+
+    def log_likelihood(self, context, state, action, observation):
+        """What is seen is certain."""
+        for i in range(self.cars + 1):
+            for k in range(SEEN):
+                if observation[SEEN * i + k] != state[CAR * i + k]:
+                    return -math.inf
+        return 0.0
+
+    @not_inlined
+    def judge(self, roads, context, state, slow):
+        """Count the progress, and see how the episode stands: reward and outcome."""
+        before = int(state[PROGRESS])
+        passed = self.passed(context, before, state[X], state[Y])
+        state[PROGRESS] = passed
+        state[STEPS] += 1.0
+        outcome = RUNNING
+        if self.collides(state) or self.leaves(roads, context, state) or self.faces_backwards(context, state):
+            outcome = FAILURE
+        elif state[STEPS] >= self.max_steps:
+            outcome = SUCCESS
+        state[len(state) - 1] = outcome
+        if outcome == FAILURE:
+            return self.failure_reward, outcome
+        return self.progress_reward * POINT * (passed - before) + (self.slow_reward if slow else 0.0), outcome
+
+    def passed(self, context, point, x, y):
+        """Which point of the path the robot has come to: on as long as the next one is not farther away."""
+        first = self.path_from()
+        while point < self.path_points - 2:
+            at_x, at_y = context[first + 2 * point], context[first + 2 * point + 1]
+            next_x, next_y = context[first + 2 * point + 2], context[first + 2 * point + 3]
+            if (at_x - x) ** 2 + (at_y - y) ** 2 < (next_x - x) ** 2 + (next_y - y) ** 2:
+                break
+            point += 1
+        return point
+
+    def collides(self, state):
+        """Whether the robot touches another car."""
+        touches = False
+        for i in range(1, self.cars + 1):
+            touches = touches or bodies_touch(state, 0, CAR * i, self.reference)
+        return touches
+
+    def leaves(self, roads, context, cars):
+        """Whether a corner of the robot is off the road."""
+        mask = int(context[AREA])
+        for k in range(4):
+            x, y = corner(cars, 0, k)
+            if not inside(roads, x, y, mask):
+                return True
+        return False
+
+    def faces_backwards(self, context, state):
+        """Whether the robot has turned away from the direction of its path."""
+        at = self.path_from() + 2 * int(state[PROGRESS])
+        along_x, along_y = context[at + 2] - context[at], context[at + 3] - context[at + 1]
+        return state[COS] * along_x + state[SIN] * along_y < 0.0
+
+    def path_from(self):
+        """Where in the context the path begins."""
+        return CARS_FROM + CAR * (self.cars + 1)
+
+    # ------------------------------------------------------------------------------------------------------ the search
+
+    def observation_key(self, observation):
+        key = 0
+        if self.reference_keys:
+            for i in range(len(observation)):
+                cell = 0.2 if i % SEEN >= SPEED else 1.0
+                key = (1_000_003 * key + math.floor(observation[i] / cell)) % KEYS
+        elif self.key_cell > 0.0:
+            for car in range(SEEN, len(observation), SEEN):
+                x, y = observation[car + X] - observation[X], observation[car + Y] - observation[Y]
+                if abs(x) < self.key_range and abs(y) < self.key_range:
+                    cell = 4096 * math.floor(x / self.key_cell) + math.floor(y / self.key_cell)
+                    key = (1_000_003 * key + 131 * car + cell) % KEYS
+        return key
+
+    def upper_bound(self, context, state):
+        """Full speed ahead, as if the road were empty."""
+        if state[len(state) - 1] != RUNNING:
+            return 0.0
+        steps, speed = self.max_steps - int(state[STEPS]), max(0.0, state[SPEED])
+        total, fade = 0.0, 1.0
+        while steps > 0 and speed < TOP_SPEED:
+            faster = min(TOP_SPEED, speed + ACCELERATION * DURATION)
+            total += fade * self.progress_reward * SHORTCUT * 0.5 * (speed + faster) * DURATION
+            if speed < SLOW - 0.3:  # a little less slow, and chance may help
+                total += fade * self.slow_reward
+            fade *= self.discount
+            speed = faster
+            steps -= 1
+        rest = (1.0 - self.discount**steps) / (1.0 - self.discount)
+        total += fade * rest * self.progress_reward * SHORTCUT * TOP_SPEED * DURATION
+        return min(total, self.progress_reward * POINT * (self.path_points - 2 - state[PROGRESS]))
+
+    def draw_action(self, actions, random, action):
+        action[0] = TOP_SPEED * uniform(random)
+        action[1] = MOST_STEER * (2.0 * uniform(random) - 1.0)
+
+    def actions(self) -> np.ndarray:
+        return np.array(HANDCRAFTED)
+
+    def macro_actions(self, length: int) -> MacroActions:
+        space = self.macro_space(length)
+        return space.decode(space.start)
+
+    def macro_space(self, length: int) -> TurnAndGoSpace:
+        return TurnAndGoSpace(length, TOP_SPEED, MOST_STEER, HANDCRAFTED)
+
+    def plan_seconds(self, length: int) -> float:
+        """While a macro-action is carried out, less 0.1 s for the belief."""
+        return round(DURATION * length - 0.1, 3)
+
+    def statistics(self, context: np.ndarray, states: np.ndarray) -> dict[str, float]:
+        """Metres along the path, the share of steps that end slower than 3 m/s, and what a failure was."""
+        last = states[-1]
+        failed = last[-1] == FAILURE
+        collided = failed and self.collides(last)
+        return {
+            "distance": POINT * float(last[PROGRESS]),
+            "stall_rate": float((states[1:, SPEED] < SLOW).mean()),
+            "collision_rate": float(collided),
+            "off_road_rate": float(failed and not collided),
+        }
+
+    def scene(self, context: np.ndarray) -> Scene:
+        path = context[self.path_from() :].reshape(-1, 2)
+        return crowd_scene(self.road_map(), int(context[AREA]), path)
+
+    def sprites(self, context: np.ndarray, state: np.ndarray, particles: np.ndarray) -> tuple[Shape, ...]:
+        return crowd_sprites(self.road_map().tables, state, particles)
+
+    # ----------------------------------------------------------------------------------------------------- the networks
+
+    @not_inlined
+    def particle_features(self, context, state, features):
+        """Everything in the robot's frame: itself, the path ahead of it, and the other cars with their intentions."""
+        roads, first, point = self.roads(), self.path_from(), int(state[PROGRESS])
+        features[0] = state[SPEED] / TOP_SPEED
+        features[1] = state[STEER] / MOST_STEER
+        features[2] = state[STEPS] / self.max_steps
+        features[3] = (self.path_points - point) * POINT / 100.0
+        at = first + 2 * point
+        features[4], features[5] = ahead_and_aside(state, context[at] - state[X], context[at + 1] - state[Y], 4.0)
+        features[6], features[7] = ahead_and_aside(
+            state, context[at + 2] - context[at], context[at + 3] - context[at + 1], POINT
+        )
+        for k in range(len(AHEAD)):
+            at = first + 2 * min(point + int(AHEAD[k] / POINT), self.path_points - 1)
+            features[8 + 2 * k], features[9 + 2 * k] = ahead_and_aside(
+                state, context[at] - state[X], context[at + 1] - state[Y], ROAD
+            )
+        for i in range(1, self.cars + 1):
+            car, out = CAR * i, OWN_FEATURES + CAR_FEATURES * (i - 1)
+            features[out], features[out + 1] = ahead_and_aside(
+                state, state[car + X] - state[X], state[car + Y] - state[Y], ROAD
+            )
+            features[out + 2], features[out + 3] = ahead_and_aside(state, state[car + COS], state[car + SIN], 1.0)
+            features[out + 4] = state[car + SPEED] / TOP_SPEED
+            features[out + 5] = state[car + STEER] / MOST_STEER
+            track, arc = int(state[car + TRACK]), state[car + ARC]
+            x, y = place_on(roads, track, arc + 0.5 * INTENT)
+            aim_x, aim_y = place_on(roads, track, arc + INTENT)
+            features[out + 6], features[out + 7] = ahead_and_aside(state, aim_x - state[X], aim_y - state[Y], ROAD)
+            features[out + 8], features[out + 9] = ahead_and_aside(state, aim_x - x, aim_y - y, 0.5 * INTENT)
+
+    def context_features(self, context, features):
+        """The path in the frame of its start."""
+        first = self.path_from()
+        cars = context[CARS_FROM:first]
+        for k in range(len(features) // 2):
+            at = first + 2 * STRIDE * k + STRIDE
+            features[2 * k], features[2 * k + 1] = ahead_and_aside(
+                cars, context[at] - cars[X], context[at + 1] - cars[Y], 100.0
+            )
+
+    def state_distance(self, state, other):
+        """Between the routes that two states give the other cars: metres apart at some distance ahead, on average."""
+        roads, total = self.roads(), 0.0
+        for i in range(1, self.cars + 1):
+            car = CAR * i
+            x, y = place_on(roads, int(state[car + TRACK]), state[car + ARC] + INTENT)
+            other_x, other_y = place_on(roads, int(other[car + TRACK]), other[car + ARC] + INTENT)
+            total += math.sqrt((x - other_x) ** 2 + (y - other_y) ** 2)
+        return total / max(1, self.cars)
+
+
+@njit
+def lay_path(roads, lane, arc, first_exit, exits, random, path):
+    """Fill the points of a path that begins on a lane and takes any branch. The bit of the first exit that it comes
+    to; 0 if there is none."""
+    exit = 0
+    for k in range(len(path) // 2):
+        if k > 0:
+            lane, arc = advance(roads, lane, arc, POINT, random)
+        x, y = place_on(roads, lane, arc)
+        path[2 * k], path[2 * k + 1] = x, y
+        for area in range(first_exit, first_exit + exits if exit == 0 else 0):
+            if exit == 0 and inside(roads, x, y, 1 << area):
+                exit = 1 << area
+    return exit

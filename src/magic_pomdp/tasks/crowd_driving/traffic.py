@@ -1,0 +1,200 @@
+"""The other cars of Crowd-Driving: where they start, where they want to go, and how they drive."""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from magic_pomdp.core.compiling import not_inlined
+from magic_pomdp.core.randomness import integer, uniform
+from magic_pomdp.core.task import Task
+from magic_pomdp.core.views import borrow
+from magic_pomdp.tasks.crowd_driving import gamma
+from magic_pomdp.tasks.crowd_driving.building import RoadMap, load_map
+from magic_pomdp.tasks.crowd_driving.car import STEER, log_density, move, steer_towards
+from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
+from magic_pomdp.tasks.crowd_driving.layout import ARC, SEEN, TRACK
+from magic_pomdp.tasks.crowd_driving.roads import (
+    FIRST_ROUTE,
+    FIRST_SAMPLE,
+    LENGTH,
+    ROUTES,
+    SPAWN,
+    RoadTables,
+    draw_place,
+    follow,
+    heading_on,
+    place_on,
+)
+
+LOOK_AHEAD = 5.0
+"""A car drives towards the route point so far ahead."""
+TOP_SPEED = 4.0
+"""Also the preferred speed."""
+ACCELERATION = 2.0
+CLEARANCE = 7.0
+"""Cars start no nearer to each other than this, in x or in y."""
+DRAWS = 1000
+"""Starts that are tried before the clearance is halved."""
+PARTED = 0.3
+"""Lanes that begin at the same place have parted where they are farther apart than this."""
+
+
+class Traffic(Task):
+    """What the two variants of Crowd-Driving, and any other task among such cars, have in common. Cars are blocks of
+    CAR numbers at the beginning of a state; the first of them is the robot's."""
+
+    cars: int = 15
+    """Other cars."""
+    variant: str = "default"
+    """`default`, or `reference`: as the published program behaves."""
+    map: str = ""
+    """A SUMO network (.net.xml) to drive in; without one, a junction like Meskel Square."""
+
+    reference: bool = dataclasses.field(init=False, default=False, repr=False)
+    """Whether the variant is `reference`."""
+    lanes: int = dataclasses.field(init=False, default=0, repr=False)
+    entries: int = dataclasses.field(init=False, default=0, repr=False)
+    exits: int = dataclasses.field(init=False, default=0, repr=False)
+    """How many there are of each in the map."""
+    middle_x: float = dataclasses.field(init=False, default=0.0, repr=False)
+    middle_y: float = dataclasses.field(init=False, default=0.0, repr=False)
+    """The middle of the box in which other cars start."""
+    tracks: np.ndarray = dataclasses.field(init=False, repr=False)
+    samples: np.ndarray = dataclasses.field(init=False, repr=False)
+    links: np.ndarray = dataclasses.field(init=False, repr=False)
+    places: np.ndarray = dataclasses.field(init=False, repr=False)
+    area_grid: np.ndarray = dataclasses.field(init=False, repr=False)
+    area_cells: np.ndarray = dataclasses.field(init=False, repr=False)
+    area_rows: np.ndarray = dataclasses.field(init=False, repr=False)
+    area_edges: np.ndarray = dataclasses.field(init=False, repr=False)
+    piece_grid: np.ndarray = dataclasses.field(init=False, repr=False)
+    piece_cells: np.ndarray = dataclasses.field(init=False, repr=False)
+    piece_lists: np.ndarray = dataclasses.field(init=False, repr=False)
+    pieces: np.ndarray = dataclasses.field(init=False, repr=False)
+    """The roads, as `RoadTables` has them."""
+    room: np.ndarray = dataclasses.field(init=False, repr=False)
+    slots: np.ndarray = dataclasses.field(init=False, repr=False)
+    orders: np.ndarray = dataclasses.field(init=False, repr=False)
+    """Room to work in, which holds nothing between two calls: for GAMMA, and every car's target speed and steering."""
+
+    def __post_init__(self) -> None:
+        if self.cars < 0:
+            raise ValueError(f"The number of other cars must not be negative, but is {self.cars}.")
+        road_map = self.road_map()
+        west, south, east, north = road_map.scene.spawn_box
+        room, slots = gamma.new_room(self.cars + 1)
+        derived = {
+            "reference": self.variant == "reference",
+            "lanes": len(road_map.network.lanes),
+            "entries": road_map.entries,
+            "exits": road_map.exits,
+            "middle_x": 0.5 * (west + east),
+            "middle_y": 0.5 * (south + north),
+            **road_map.tables._asdict(),
+            "room": room,
+            "slots": slots,
+            "orders": np.zeros(2 * (self.cars + 1)),
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
+        super().__post_init__()
+
+    def road_map(self) -> RoadMap:
+        """The roads and what is known of them; not for compiled code."""
+        return load_map(self.map or None, self.variant)
+
+    def roads(self):
+        """The roads, for their look-ups."""
+        return borrow(
+            RoadTables(
+                self.tracks, self.samples, self.links, self.places, self.area_grid, self.area_cells, self.area_rows,
+                self.area_edges, self.piece_grid, self.piece_cells, self.piece_lists, self.pieces,
+            )
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------------------------------------------ the start
+
+    @not_inlined
+    def place_car(self, roads, cars, i, random):
+        """Fill the i-th of some cars: standing somewhere on a lane, clear of those before it, headed for the middle."""
+        clearance, draws, clear = CLEARANCE, 0, False
+        lane, arc, x, y, cos, sin = 0, 0.0, 0.0, 0.0, 1.0, 0.0
+        while not clear:
+            draws += 1
+            if draws % DRAWS == 0:
+                clearance *= 0.5
+            lane, arc = draw_place(roads, SPAWN, random)
+            x, y = place_on(roads, lane, arc)
+            cos, sin = heading_on(roads, lane, arc)
+            clear = cos * (self.middle_x - x) + sin * (self.middle_y - y) >= 0.0
+            for j in range(i if clear else 0):
+                clear = clear and max(abs(cars[CAR * j + X] - x), abs(cars[CAR * j + Y] - y)) > clearance
+        car = CAR * i
+        cars[car + X], cars[car + Y], cars[car + COS], cars[car + SIN] = x, y, cos, sin
+        cars[car + SPEED] = cars[car + STEER] = 0.0
+        cars[car + TRACK], cars[car + ARC] = lane, arc
+
+    @not_inlined
+    def draw_route(self, roads, lane, arc, random):
+        """A route that fits a car at an arc length of a lane. Where lanes have not parted yet, of any of them."""
+        x, y = place_on(roads, lane, arc)
+        start = int(roads.tracks[lane, FIRST_SAMPLE])
+        chosen, fitting = lane, 0
+        for other in range(self.lanes):
+            row = int(roads.tracks[other, FIRST_SAMPLE])
+            gap = abs(roads.samples[row, 0] - roads.samples[start, 0]) + abs(
+                roads.samples[row, 1] - roads.samples[start, 1]
+            )
+            if gap < PARTED and arc <= roads.tracks[other, LENGTH]:
+                other_x, other_y = place_on(roads, other, arc)
+                if abs(other_x - x) + abs(other_y - y) < PARTED:
+                    routes = int(roads.tracks[other, ROUTES])
+                    fitting += routes
+                    if uniform(random) * fitting < routes:
+                        chosen = int(roads.tracks[other, FIRST_ROUTE]) + integer(random, routes)
+        return chosen
+
+    # ------------------------------------------------------------------------------------------------------- the step
+
+    @not_inlined
+    def give_orders(self, roads, state):
+        """Let GAMMA choose every other car's target speed and steering. The number of half-planes."""
+        count, total = self.cars + 1, 0
+        room, slots, orders = borrow(self.room), borrow(self.slots), borrow(self.orders)
+        gamma.find_neighbours(state, count, room, slots)
+        for i in range(1, count):
+            car = CAR * i
+            aim_x, aim_y = place_on(roads, int(state[car + TRACK]), state[car + ARC] + LOOK_AHEAD)
+            aim_x, aim_y = aim_x - state[car + X], aim_y - state[car + Y]
+            scale = TOP_SPEED / max(math.sqrt(aim_x * aim_x + aim_y * aim_y), 1e-9)
+            wish_x, wish_y = scale * aim_x, scale * aim_y
+            x, y, planes = gamma.choose_velocity(state, count, i, wish_x, wish_y, self.reference, room, slots)
+            total += planes
+            speed = TOP_SPEED if planes == 0 else min(TOP_SPEED, math.sqrt(x * x + y * y))
+            orders[2 * i], orders[2 * i + 1] = speed, steer_towards(state[car + COS], state[car + SIN], x, y)
+        return total
+
+    def move_traffic(self, roads, state, random):
+        """Move all other cars as they were ordered, with noise."""
+        orders = borrow(self.orders)
+        for i in range(1, self.cars + 1):
+            move(state, CAR * i, orders[2 * i], ACCELERATION, orders[2 * i + 1], self.reference, random)
+            self.pursue(roads, state, CAR * i, random)
+
+    def see_traffic(self, roads, state, random, observation):
+        """Move all other cars to where they were seen. How likely that was: the logarithm of the density."""
+        orders = borrow(self.orders)
+        value = 0.0
+        for i in range(1, self.cars + 1):
+            speed, steer, seen = orders[2 * i], orders[2 * i + 1], SEEN * i
+            value += log_density(state, CAR * i, speed, ACCELERATION, steer, self.reference, observation, seen)
+            for k in range(SEEN):
+                state[CAR * i + k] = observation[seen + k]
+            self.pursue(roads, state, CAR * i, random)
+        return value
+
+    def pursue(self, roads, state, car, random):
+        """Another car's intention keeps up with it."""
+        track, arc = follow(roads, int(state[car + TRACK]), state[car + ARC], state[car + X], state[car + Y], random)
+        state[car + TRACK], state[car + ARC] = track, arc

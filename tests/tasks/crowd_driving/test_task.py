@@ -1,0 +1,261 @@
+"""Crowd-Driving's rules, its belief, and planning while driving."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from magic_pomdp import Belief, Budget, MacroDespot, make_task, new_stream, run_episode
+from magic_pomdp.core.randomness import stream_key
+from magic_pomdp.core.scene import Line, Polygon, shapes_to_json
+from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS
+from magic_pomdp.planners.macro_despot import DespotSettings
+from magic_pomdp.running.episode import draw_beginning, step_world
+from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
+from magic_pomdp.tasks.crowd_driving.layout import ARC, PROGRESS, SEEN, STEPS, TRACK
+from magic_pomdp.tasks.crowd_driving.roads import place_on
+
+CARS = 5
+GO = np.array([6.0, 0.0])
+VARIANTS = pytest.mark.parametrize("variant", ["default", "reference"])
+QUICK = DespotSettings(scenarios=5, default_policy="random", tree_nodes=2000)
+
+
+def small(**parameters):
+    return make_task("crowd-driving", **{"cars": CARS, **parameters})
+
+
+def begin(task, seed=0):
+    context, state = np.full(task.context_size, np.nan), np.full(task.state_size, np.nan)
+    random = new_stream(seed)
+    task.draw_context(random, context)
+    task.draw_state(context, random, state)
+    return context, state
+
+
+def step(task, context, state, action=GO, seed=0):
+    observation = np.full(task.observation_size, np.nan)
+    reward, outcome = task.step(context, state, action, new_stream(seed), observation)
+    return reward, outcome, observation
+
+
+@pytest.mark.jit_off
+@VARIANTS
+def test_starts(variant):
+    task = small(variant=variant)
+    off_road = 0
+    for seed in range(5):
+        context, state = begin(task, seed)
+        cars = state[:-1].reshape(-1, CAR)
+        path = context[task.path_from() :].reshape(-1, 2)
+        assert np.isfinite(state).all()
+        assert np.isfinite(context).all()
+        np.testing.assert_array_equal(cars[0, :2], path[0])
+        np.testing.assert_allclose(np.hypot(cars[:, COS], cars[:, SIN]), 1.0)
+        assert np.hypot(*np.diff(path, axis=0).T).max() < 0.1001
+        apart = np.abs(cars[:, None, :2] - cars[None, :, :2]).max(axis=2) + 99.0 * np.eye(CARS + 1)
+        assert apart.min() > 7.0
+        towards = np.array([task.middle_x, task.middle_y]) - cars[1:, :2]
+        assert ((towards * cars[1:, 2:4]).sum(axis=1) >= 0.0).all()
+        off_road += task.leaves(task.roads(), context, state)
+        for car in cars[1:]:
+            at = place_on(task.road_map().tables, int(car[TRACK]), car[ARC])
+            assert math.dist(at, car[:2]) < 0.5
+    assert variant == "reference" or off_road == 0
+
+
+@pytest.mark.jit_off
+def test_a_free_drive_earns_its_metres():
+    task = small(cars=0)
+    context, state = begin(task)
+    reward, outcome, _ = step(task, context, state)
+    assert outcome == RUNNING
+    assert reward == pytest.approx(0.1 * state[PROGRESS] + task.slow_reward)  # it began standing
+    state[SPEED], before = 6.0, state[PROGRESS]
+    reward, outcome, observation = step(task, context, state)
+    assert reward == pytest.approx(0.1 * (state[PROGRESS] - before))
+    assert 0.8 < reward < 1.6
+    np.testing.assert_array_equal(observation, state[:SEEN])
+
+
+@pytest.mark.jit_off
+def test_ends():
+    task = small()
+    context, start = begin(task)
+    collision = start.copy()
+    collision[CAR : CAR + 4] = start[:4]
+    collision[CAR : CAR + 2] += 2.0 * start[COS : SIN + 1]
+    beside = start.copy()
+    beside[X : Y + 1] += 500.0
+    backwards = start.copy()
+    backwards[COS : SIN + 1] *= -1.0
+    late = start.copy()
+    late[STEPS] = task.max_steps - 1
+    for state, outcome in ((collision, FAILURE), (beside, FAILURE), (backwards, FAILURE), (late, SUCCESS)):
+        reward, found, _ = step(task, context, state)
+        assert found == outcome
+        assert (reward == -100.0) == (outcome == FAILURE)
+        again = state.copy()
+        assert step(task, context, again)[:2] == (0.0, outcome)
+        np.testing.assert_array_equal(again, state)
+        assert task.upper_bound(context, state) == 0.0
+
+
+@given(st.integers(0, 10_000), st.tuples(st.floats(0.0, 6.0), st.floats(-0.26, 0.26)), st.sampled_from([0, 1, CARS]))
+@settings(deadline=None, max_examples=20)
+def test_states_stay_sound(seed, action, cars):
+    task = small(cars=cars)
+    context, state = begin(task, seed)
+    for time in range(10):
+        progress, bound = state[PROGRESS], task.upper_bound(context, state)
+        reward, outcome, observation = step(task, context, state, np.array(action), seed + time)
+        blocks = state[:-1].reshape(-1, CAR)
+        assert np.isfinite(state).all()
+        assert np.isfinite(observation).all()
+        assert reward <= bound
+        assert progress <= state[PROGRESS] <= task.path_points - 2
+        np.testing.assert_allclose(np.hypot(blocks[:, COS], blocks[:, SIN]), 1.0, atol=1e-6)
+        assert (blocks[:, SPEED] > -1.0).all()
+        assert (blocks[:, SPEED] < 7.0).all()
+        assert (blocks[1:, TRACK] < len(task.road_map().tables.tracks)).all()
+        if outcome != RUNNING:
+            break
+
+
+@VARIANTS
+def test_what_it_looks_like(variant):
+    task = small(variant=variant)
+    context, state = begin(task, 1)
+    particles = np.array([begin(task, 1)[1] for _ in range(3)])
+    scene = task.scene(context)
+    left, bottom, right, top = scene.view
+    path = context[task.path_from() :].reshape(-1, 2)
+    assert ((path > (left, bottom)) & (path < (right, top))).all()
+    assert len(shapes_to_json(scene.shapes)) > 20
+    sprites = task.sprites(context, state, particles)
+    bodies = [shape for shape in sprites if isinstance(shape, Polygon) and shape.role in ("robot", "other")]
+    assert [body.role for body in bodies] == ["robot"] + ["other"] * CARS
+    ways = [shape for shape in sprites if isinstance(shape, Line)]
+    assert len(ways) == 3 * CARS
+    for body, way in zip(bodies[1:], ways[::3], strict=True):
+        assert math.dist((body.x, body.y), way.points[0]) < 4.0  # it begins at the car's front
+    assert len(task.sprites(context, state, particles[:1])) == len(sprites)
+
+
+@pytest.mark.jit_off
+@VARIANTS
+def test_an_observation_fixes_all_but_intentions(variant):
+    task = small(variant=variant)
+    context, state = begin(task, 3)
+    before = state.copy()
+    _, _, observation = step(task, context, state)
+    value, _, outcome = task.condition(context, before, GO, new_stream(9), observation, np.zeros(task.observation_size))
+    assert outcome == RUNNING
+    assert math.isfinite(value)
+    seen = np.arange(task.state_size - 1) % CAR < SEEN
+    np.testing.assert_array_equal(before[:-1][seen], state[:-1][seen])
+    assert before[PROGRESS] == state[PROGRESS]
+    assert task.log_likelihood(context, before, GO, observation) == 0.0
+    observation[-1] += 0.1
+    assert task.log_likelihood(context, before, GO, observation) == -math.inf
+
+
+def test_the_belief_finds_out_where_cars_go():
+    """Standing still, among cars that draw their routes."""
+    task = make_task("crowd-driving")
+    tracks = slice(CAR + TRACK, -1, CAR)
+    before, after = [], []
+    for seed in range(10):
+        context, state = draw_beginning(task, new_stream(seed))
+        belief = Belief.initial(task, context, 200, seed)
+        before.append((belief.particles[:, tracks] == state[tracks]).mean())
+        for time in range(100):
+            observation, random = np.zeros(task.observation_size), np.empty(1, np.uint64)
+            _, outcome = step_world(task, context, state, np.zeros(2), stream_key(seed), time, random, observation)
+            if outcome != RUNNING:
+                break
+            belief.update(np.zeros(2), observation)
+        assert belief.recoveries == belief.ignored == 0
+        after.append((belief.particles[:, tracks] == state[tracks]).mean())
+    assert np.mean(before) < 0.95
+    assert np.mean(after) > 0.97
+
+
+@VARIANTS
+def test_upper_bound_of_a_fast_robot_is_not_beaten(variant):
+    task = small(cars=0, variant=variant)
+    for seed in range(5):
+        context, state = begin(task, seed)
+        state[SPEED] = 6.0
+        bound, total = task.upper_bound(context, state), 0.0
+        for time in range(150):
+            at = context[task.path_from() + 2 * min(int(state[PROGRESS]) + 40, task.path_points - 1) :][:2]
+            off = at - state[:2]
+            angle = math.atan2(state[COS] * off[1] - state[SIN] * off[0], state[COS] * off[0] + state[SIN] * off[1])
+            reward, outcome, _ = step(task, context, state, np.array([6.0, np.clip(angle, -0.26, 0.26)]), 100 + time)
+            total += task.discount**time * reward
+            if outcome != RUNNING:
+                break
+        assert total <= bound
+
+
+@pytest.mark.jit_off
+def test_features_do_not_depend_on_where_in_the_world_it_happens():
+    task = small()
+    context, state = begin(task)
+    features, known = np.full(task.particle_features_size, np.nan), np.full(task.context_features_size, np.nan)
+    task.particle_features(context, state, features)
+    task.context_features(context, known)
+    assert np.abs(features).max() < 20.0
+    assert np.abs(known).max() < 3.0
+    own = features[4:8]
+    np.testing.assert_allclose(own, [0.0, 0.0, 1.0, 0.0], atol=1e-6)  # it stands on its path, headed along it
+
+
+def test_keys():
+    task, coarse, one = small(reference_keys=True), small(), small(key_cell=0.0)
+    context, state = begin(task)
+    _, _, observation = step(task, context, state)
+    moved = observation + 0.3
+    assert task.observation_key(observation) != task.observation_key(moved)
+    assert coarse.observation_key(observation) == coarse.observation_key(moved)  # all of them, so no two of them
+    assert one.observation_key(observation) == one.observation_key(np.zeros_like(observation))
+
+
+@pytest.mark.parametrize("concurrent", [False, True])
+def test_episodes_are_deterministic(concurrent):
+    task = small(max_steps=12)
+    planner = MacroDespot(task, settings=QUICK, budget=Budget(steps=300))
+    first, again = (run_episode(task, planner, seed=1, concurrent=concurrent).to_json() for _ in range(2))
+    assert first == again
+    assert 0.0 <= first["stall_rate"] <= 1.0
+    assert first["distance"] >= 0.0
+
+
+def test_planning_while_driving_begins_with_standing_still():
+    task = small(max_steps=9)
+    planner = MacroDespot(task, settings=QUICK, budget=Budget(steps=200))
+    moments = []
+    run_episode(task, planner, seed=2, watch=lambda moment: moments.append(moment), concurrent=True)
+    assert [moment.plan.choice for moment in moments[:3]] == [-1, -1, -1]
+    assert (moments[0].plan.macro_action == 0.0).all()
+    assert moments[-1].plan.choice >= 0
+    assert task.plan_seconds(3) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"cars": -1}, "negative"),
+        ({"variant": "other"}, "variant"),
+        ({"key_cell": -1.0}, "key_cell"),
+        ({"slow_reward": 1.0}, "slow_reward"),
+        ({"discount": 1.0}, "discount"),
+        ({"map": "nowhere.net.xml"}, "nowhere"),
+    ],
+)
+def test_impossible_parameters_are_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        small(**parameters)
