@@ -53,6 +53,11 @@ class Corridor(Task):
         return np.array([[-1.0], [0.0], [1.0]])
 
 
+class StandsStillUnobserved(Corridor):
+    def step_unobserved(self, context, state, action, random, unseen):
+        return -0.1, RUNNING
+
+
 class NoName(Corridor):
     name = ""
 
@@ -300,6 +305,7 @@ def test_right_task_passes_in_either_mode():
         (KeyNotWhole, "observation_key", "returned"),
         (KeyTooLarge, "observation_key", "64 bits"),
         (Revives, "step", "had ended with outcome"),
+        (StandsStillUnobserved, "step_unobserved", "it returned (-0.1, 0) and left"),
         (DeniesTheTruth, "log_likelihood", "-inf for the observation"),
         (FeaturesNotFilled, "particle_features", "elements [2] of `features`"),
         (DrawsHalfAnAction, "draw_action", "elements [0] of `action`"),

@@ -206,7 +206,7 @@ def _predict(task, context, particles, moved, running, actions, imagined, key, r
         seek(random, key, i)
         for k in range(len(actions)):
             if outcome == RUNNING:
-                _, outcome = task.step(context, state, actions[k], random, imagined)
+                _, outcome = task.step_unobserved(context, state, actions[k], random, imagined)
         running[i] = outcome == RUNNING
 
 

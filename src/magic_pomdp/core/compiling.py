@@ -103,6 +103,7 @@ COMPILED = (
     "draw_context",
     "draw_state",
     "step",
+    "step_unobserved",
     "log_likelihood",
     "condition",
     "observation_key",

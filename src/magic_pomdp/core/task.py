@@ -70,6 +70,7 @@ class Task:
     observation_key(self, observation) -> int                               equal keys share a branch; cells of noise
     draw_action(self, actions, random, action)                              fill a random action; a row of `actions`
     rollout_action(self, context, state, actions, random, action)           fill a guess at a good one; a random one
+    step_unobserved(self, context, state, action, random, unseen) -> …      a step without its observation
     condition(self, context, state, action, random, observation, imagined)  move `state` as the observation tells
     particle_features, context_features, state_distance                     see below
     ======================================================================  =========================================
@@ -156,12 +157,17 @@ class Task:
         """Fill the action that POMCPOW's rollouts take in a state, which they may look at. Default: a random one."""
         self.draw_action(actions, random, action)
 
+    def step_unobserved(self, context, state, action, random, unseen):
+        """A step of which nobody needs the observation: move `state` in place; reward and outcome. Default: `step`,
+        which fills `unseen`. Where observing takes time, one that leaves it out speeds up beliefs and rollouts."""
+        return self.step(context, state, action, random, unseen)  # type: ignore[attr-defined]
+
     def condition(self, context, state, action, random, observation, imagined):
         """Move `state`, in place, by an action after which `observation` was made: ln p(observation | state before,
-        action), reward and outcome. Default: a step, whatever it happens to observe (in `imagined`), weighed by
-        `log_likelihood`. A task whose observations fix much of the next state writes its own, which takes over what was
+        action), reward and outcome. Default: `step_unobserved`, weighed by `log_likelihood`; `imagined` is room for an
+        observation. A task whose observations fix much of the next state writes its own, which takes over what was
         seen: hardly any step would happen to observe just that."""
-        reward, outcome = self.step(context, state, action, random, imagined)  # type: ignore[attr-defined]
+        reward, outcome = self.step_unobserved(context, state, action, random, imagined)
         value = -math.inf
         if outcome == RUNNING:
             value = self.log_likelihood(context, state, action, observation)  # type: ignore[attr-defined]

@@ -56,6 +56,21 @@ def run_macro_action(task, context, choices, macro, state, key, depth, tree):
 
 
 @inlined
+def run_unobserved(task, context, choices, macro, state, key, depth, tree):
+    """The same for a policy that does not look: what is earned, the outcome, and the steps taken."""
+    total, fade, outcome, steps = 0.0, 1.0, RUNNING, 0
+    for i in range(choices.lengths[macro]):
+        seek(tree.random, key, depth + i)
+        reward, outcome = task.step_unobserved(context, state, choices.actions[macro, i], tree.random, tree.observation)
+        total += fade * reward
+        fade *= task.discount
+        steps += 1
+        if outcome != RUNNING:
+            break
+    return total, outcome, steps
+
+
+@inlined
 def greedy_macro_action(task, context, choices, tree, count, depth):
     """The macro-action with the most reward plus discounted upper bound over the rollout's first few scenarios."""
     best, best_value, taken = 0, -math.inf, 0
@@ -64,7 +79,7 @@ def greedy_macro_action(task, context, choices, tree, count, depth):
         for i in range(min(count, GREEDY_SAMPLE)):
             copy_row(tree.rollout, i, tree.candidate, 0)
             state, key = tree.candidate[0], tree.keys[tree.rollout_scenarios[i]]
-            reward, _, outcome, steps = run_macro_action(task, context, choices, macro, state, key, depth, tree)
+            reward, outcome, steps = run_unobserved(task, context, choices, macro, state, key, depth, tree)
             taken += steps
             value += reward
             if outcome == RUNNING:
@@ -90,7 +105,7 @@ def greedy_default(task, context, choices, rules, tree, node):
         for i in range(count):
             scenario = tree.rollout_scenarios[i]
             state, key = tree.rollout[i], tree.keys[scenario]
-            reward, _, outcome, steps = run_macro_action(task, context, choices, macro, state, key, depth, tree)
+            reward, outcome, steps = run_unobserved(task, context, choices, macro, state, key, depth, tree)
             taken += steps
             total += fade * reward
             if outcome == RUNNING:  # those that go on move up

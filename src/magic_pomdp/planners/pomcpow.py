@@ -315,7 +315,7 @@ def rollout(task, context, actions, tree, steps):
     total, fade, taken = 0.0, 1.0, 0
     while taken < steps:
         task.rollout_action(context, state, actions, tree.random, action)
-        reward, outcome = task.step(context, state, action, tree.random, observation)
+        reward, outcome = task.step_unobserved(context, state, action, tree.random, observation)
         total += fade * reward
         fade *= task.discount
         taken += 1

@@ -105,6 +105,13 @@ class PuckPush(Task):
         if state[OUTCOME] != RUNNING:
             observation[:] = 0.0
             return 0.0, int(state[OUTCOME])
+        reward, outcome = self.step_unobserved(context, state, action, random, observation)
+        self.look(state, random, observation)
+        return reward, outcome
+
+    def step_unobserved(self, context, state, action, random, unseen):
+        if state[OUTCOME] != RUNNING:
+            return 0.0, int(state[OUTCOME])
         self.push(state, action, random)
         state[STEPS] += 1.0
         reward, outcome = self.step_reward, RUNNING
@@ -115,7 +122,6 @@ class PuckPush(Task):
         elif state[STEPS] >= self.max_steps:
             reward, outcome = self.failure_reward, FAILURE
         state[OUTCOME] = outcome
-        self.look(state, random, observation)
         return reward, outcome
 
     def push(self, state, action, random):

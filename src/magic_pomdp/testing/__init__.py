@@ -19,14 +19,21 @@ from magic_pomdp.testing.declaration import check_choices, check_class, check_pa
 from magic_pomdp.testing.finding import Broken, Finding
 from magic_pomdp.testing.likelihood import check_likelihood
 from magic_pomdp.testing.look import check_look
-from magic_pomdp.testing.plain import Record, check_absorbing, check_explained, check_repeatable, record_episodes
+from magic_pomdp.testing.plain import (
+    Record,
+    check_absorbing,
+    check_explained,
+    check_repeatable,
+    check_unobserved,
+    record_episodes,
+)
 from magic_pomdp.testing.planner import check_planner
 from magic_pomdp.testing.upper_bound import check_upper_bound
 
 __all__ = ["Finding", "check_planner", "check_task"]
 
 STAGES: tuple[tuple[Callable[[Task, Record], Iterator[Finding]], ...], ...] = (
-    (check_repeatable, check_absorbing, check_explained, check_look),
+    (check_repeatable, check_absorbing, check_unobserved, check_explained, check_look),
     (check_compiles,),
     (check_agreement, check_side_by_side),
     (check_likelihood, check_upper_bound),

@@ -176,6 +176,21 @@ def check_absorbing(task: Task, record: Record) -> Iterator[Finding]:
                 return
 
 
+def check_unobserved(task: Task, record: Record) -> Iterator[Finding]:
+    """Whether a step without its observation is otherwise the same step."""
+    if type(task).step_unobserved is Task.step_unobserved:
+        return
+    steps, unobserved = (record.arguments(task, "step") for _ in range(2))
+    for index in range(len(record.states)):
+        seen, unseen = _row(steps, index), _row(unobserved, index)
+        expected, got = call(task, "step", seen), attempt("step_unobserved", task.step_unobserved, *unseen.values())
+        if got != expected or not np.array_equal(seen["state"], unseen["state"]):
+            what = f"from {record.states[index].tolist()} it returned {got} and left {unseen['state'].tolist()}"
+            advice = "Let step call it first and observe afterwards, so that both draw the same chance"
+            yield Finding("step_unobserved", what, f"{expected} and {seen['state'].tolist()}, as after step", advice)
+            return
+
+
 def check_explained(task: Task, record: Record) -> Iterator[Finding]:
     """Whether the state that produced an observation is never called impossible."""
     rows = record.arguments(task, "log_likelihood")
