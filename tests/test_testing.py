@@ -72,8 +72,12 @@ class BlursBeyondTheState(Corridor):
     continuous_state = (POSITION, 2)
 
 
-class TextParameter(Corridor):
-    label: str = "left"
+class ParameterOfPairs(Corridor):
+    sizes: tuple = (1, 2)
+
+
+class NumberForText(Corridor):
+    label: str = 3  # type: ignore[assignment]
 
 
 class GrowingFuture(Corridor):
@@ -290,7 +294,8 @@ def test_right_task_passes_in_either_mode():
         (NoStateSize, "step", "missing"),
         (NoStateSize, "actions", "missing"),
         (BlursBeyondTheState, "continuous_state", "it is (0, 2)"),
-        (TextParameter, "label", "annotated as str"),
+        (ParameterOfPairs, "sizes", "annotated as tuple"),
+        (NumberForText, "label", "its value is 3"),
         (GrowingFuture, "discount", "it is 1.5"),
         (TooFewArguments, "log_likelihood", "takes 4 arguments (self, state, action, observation)"),
         (NoUpperBound, "upper_bound", "missing"),

@@ -28,7 +28,7 @@ from magic_pomdp.show.replay import fill_page
 
 PORT = 8765
 """Where the page is, unless that port is taken."""
-SCRIPTS = ("data.js", "drawing.js", "charts.js", "tree.js", "panel.js", "controls.js", "live.js")
+SCRIPTS = ("data.js", "drawing.js", "charts.js", "tree.js", "panel.js", "controls.js", "live-panel.js", "live.js")
 LONGEST_MESSAGE = 1000
 """Bytes."""
 MOST_TABS = 50

@@ -14,6 +14,9 @@ from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.task import Task
 from magic_pomdp.testing.finding import Broken, Finding, attempt
 
+KINDS = {**ACCEPTED, str: (str,)}
+"""Kinds of parameters, and what their values may be. Compiled functions do not see text."""
+
 
 class Function(NamedTuple):
     """What a function of a task is given, and what it does with it."""
@@ -109,13 +112,11 @@ def check_parameters(task: Task) -> Iterator[Finding]:
     hints = typing.get_type_hints(type(task))
     for field in dataclasses.fields(task):  # type: ignore[arg-type]
         kind, value = hints[field.name], getattr(task, field.name)
-        if kind is str:
-            continue
-        if kind not in ACCEPTED:
+        if kind not in KINDS:
             seen = f"it is annotated as {getattr(kind, '__name__', kind)}"
             advice = "Use one of these, or a ClassVar for what compiled functions do not need"
             yield Finding(field.name, seen, "float, int, bool, np.ndarray or str", advice)
-        elif not isinstance(value, ACCEPTED[kind]):
+        elif not isinstance(value, KINDS[kind]):
             seen, expected = f"its value is {value!r}", f"a value of its kind, {kind.__name__}"
             yield Finding(field.name, seen, expected, "Change the value or the annotation")
     if not 0.0 < task.discount <= 1.0:

@@ -55,11 +55,12 @@ def crowd_scene(road_map: RoadMap, areas: int, path: np.ndarray) -> Scene:
 
 
 def crowd_sprites(roads: RoadTables, state: np.ndarray, particles: np.ndarray) -> tuple[Shape, ...]:
-    """The cars, and for each of the others as many ways: shapes keep their places in the list as time goes on."""
+    """For each of the other cars as many ways, and the cars: shapes keep their places in the list as time goes on."""
     cars = range(0, len(state) - 1, CAR)
     shown = particles[:: max(1, len(particles) // SHOWN)]
+    ways = [way for car in cars[1:] for way in _ways(roads, shown[:, car + TRACK], shown[:, car + ARC])]
     bodies = [part for car in cars for part in _car(state[car : car + CAR], "robot" if car == 0 else "other")]
-    return (*bodies, *(way for car in cars[1:] for way in _ways(roads, shown[:, car + TRACK], shown[:, car + ARC])))
+    return (*ways, *bodies)
 
 
 def _car(car: np.ndarray, role: str) -> tuple[Polygon, Polygon]:
