@@ -273,7 +273,7 @@ def test_bench(run, monkeypatch, tmp_path):
     code, out, _ = run("bench", "--seconds", 0.01, "--json", "bench.json")
     assert code == 0
     measurements = json.loads((tmp_path / "bench.json").read_text())["measurements"]
-    assert len(measurements) == 12
+    assert len(measurements) == 15
     assert all(found["value"] > 0 and found["ratio"] > 0 for found in measurements)
     assert "steps in the bare simulator" in out
     assert "simulations in POMCPOW, Puck-Push" in out

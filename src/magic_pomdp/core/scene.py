@@ -151,6 +151,7 @@ class Scene:
                 (int(x_y[0]), int(x_y[1])) if x_y else None,
                 [_made(Track, track) for track in data["particles"]],
                 [_made(Track, track) for track in data["trails"]],
+                [_made(Handle, handle) for handle in data.get("handles", ())],
             )
         except (KeyError, TypeError, IndexError, AttributeError):
             raise ValueError("These data do not describe a scene.") from None
