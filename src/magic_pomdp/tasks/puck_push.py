@@ -11,6 +11,7 @@ from numba import njit
 
 from magic_pomdp.core.randomness import normal, uniform
 from magic_pomdp.core.scene import Circle, Handle, Scene, Shape, Track, rectangle
+from magic_pomdp.core.series import arcsine, exponential, sin_cos
 from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, PomcpowNumbers, Task
 from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
@@ -138,11 +139,11 @@ class PuckPush(Task):
         driven = first_contact(away_x, away_y, dx, dy, touching, length)
         if driven >= 0.0:
             ahead_x, ahead_y = -away_x - driven * dx, -away_y - driven * dy
-            angle = math.asin(max(-1.0, min(1.0, (dx * ahead_y - dy * ahead_x) / touching)))
+            angle = arcsine(max(-1.0, min(1.0, (dx * ahead_y - dy * ahead_x) * (1.0 / touching))))
             if dx * ahead_x + dy * ahead_y < 0.0:
                 angle = math.copysign(math.pi, angle) - angle
             pushed = length - driven
-            grown = angle * math.exp(creep * pushed)
+            grown = angle * exponential(creep * pushed)
             if abs(grown) > 0.5 * math.pi:  # lost at the robot's side
                 pushed, grown = math.log(0.5 * math.pi / abs(angle)) / creep, math.copysign(0.5 * math.pi, angle)
             reach = (1.001 + gap) * touching
@@ -287,25 +288,6 @@ def positive_normal(mean, noise, random):
         value = mean + noise * normal(random)
         if value > 0.0:
             return value
-
-
-SIN = tuple((-1.0) ** i / math.factorial(2 * i + 1) for i in range(9))
-COS = tuple((-1.0) ** i / math.factorial(2 * i) for i in range(10))
-"""The series of sin(x) / x and of cos(x), in powers of x²."""
-
-
-@njit
-def sin_cos(angle):
-    """Sine and cosine of an angle; within ±π/2 by their series (to 1e-13), faster than the library's."""
-    if abs(angle) > 1.6:
-        return math.sin(angle), math.cos(angle)
-    x = angle * angle
-    sin, cos = 0.0, 0.0
-    for i in range(8, -1, -1):
-        sin = sin * x + SIN[i]
-    for i in range(9, -1, -1):
-        cos = cos * x + COS[i]
-    return angle * sin, cos
 
 
 @njit

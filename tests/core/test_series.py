@@ -1,0 +1,38 @@
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from magic_pomdp.core.series import arcsine, exponential, power_series, sin_cos
+
+
+@settings(deadline=None)  # the first call compiles
+@given(st.floats(-10.0, 10.0))
+def test_sine_and_cosine_are_the_librarys(angle):
+    assert sin_cos(angle) == pytest.approx((math.sin(angle), math.cos(angle)), abs=1e-12)
+
+
+@settings(deadline=None)  # the first call compiles
+@given(st.floats(-1.0, 1.0))
+def test_arcsine_is_the_librarys(sine):
+    assert arcsine(sine) == pytest.approx(math.asin(sine), abs=1e-12)
+
+
+@settings(deadline=None)  # the first call compiles
+@given(st.floats(-20.0, 20.0))
+def test_exponential_is_the_librarys(x):
+    assert exponential(x) == pytest.approx(math.exp(x), rel=1e-12)
+
+
+@pytest.mark.parametrize("bound", [math.sqrt(2.5), 0.5, 2.0])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_where_the_series_hands_over_nothing_jumps(bound, sign):
+    for x in (sign * bound, sign * math.nextafter(bound, 3.0)):
+        assert sin_cos(x) == pytest.approx((math.sin(x), math.cos(x)), abs=1e-12)
+        assert exponential(x) == pytest.approx(math.exp(x), rel=1e-12)
+    assert arcsine(sign * math.nextafter(0.5, 1.0)) == pytest.approx(sign * math.pi / 6, abs=1e-12)
+
+
+def test_a_power_series_is_its_sum():
+    assert power_series((1.0, 2.0, 3.0, 4.0), 0.5) == 1.0 + 2.0 * 0.5 + 3.0 * 0.25 + 4.0 * 0.125
