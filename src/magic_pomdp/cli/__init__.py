@@ -9,7 +9,7 @@ import tyro
 from magic_pomdp.cli.learning import ablate, curves, models, train
 from magic_pomdp.cli.planning import compare, evaluate, tune
 from magic_pomdp.cli.replaying import play, record, replay
-from magic_pomdp.cli.shared import BAD_INPUT, FINE, INTERRUPTED, WRONG, complain
+from magic_pomdp.cli.shared import BAD_INPUT, FINE, INTERRUPTED, WRONG, complain, spell_out
 from magic_pomdp.cli.showing import demo, figures, picture, report, video
 from magic_pomdp.cli.tools import bench, check, doctor, tasks
 
@@ -41,7 +41,9 @@ def main() -> int:
     config = (tyro.conf.OmitArgPrefixes, tyro.conf.UseAppendAction)
     about = "Real-time planning under uncertainty: POMDPs in plain Python, planned at native speed."
     try:
-        code = tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="magic-pomdp", description=about, config=config)
+        code = tyro.extras.subcommand_cli_from_dict(
+            COMMANDS, prog="magic-pomdp", description=about, args=spell_out(sys.argv[1:]), config=config
+        )
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader, such as `head`, has seen enough

@@ -24,8 +24,16 @@ def default(metavar: str, meaning: str) -> Any:
     return tyro.conf.arg(metavar=metavar, help_behavior_hint=f"(default: {meaning})")
 
 
+SHORTCUTS = ("variant", "map")
+"""Parameters of tasks that are also options."""
 TaskParameters = Annotated[
-    tuple[str, ...], tyro.conf.arg(name="set", metavar="NAME=VALUE", help="A parameter of the task; can be repeated.")
+    tuple[str, ...],
+    tyro.conf.arg(
+        name="set",
+        metavar="NAME=VALUE",
+        help="A parameter of the task; can be repeated. --variant V and --map FILE are short for --set variant=V and "
+        "--set map=FILE.",
+    ),
 ]
 TaskName = Annotated[str, tyro.conf.arg(metavar="TASK", help="A task's name, my_module:MyTask or my_file.py:MyTask.")]
 PlannerName = Annotated[str, tyro.conf.arg(metavar="{magic,macro-despot,despot,pomcpow}")]
@@ -57,6 +65,21 @@ def task_parameters(assignments: tuple[str, ...]) -> dict[str, str]:
         if not re.fullmatch(r"\w+=.*", assignment):
             raise ValueError(f"A parameter of the task is set as name=value, not {assignment!r}.")
     return dict(assignment.split("=", 1) for assignment in assignments)
+
+
+def spell_out(arguments: list[str]) -> list[str]:
+    """A command's arguments, with `--set name=value` instead of each shortcut."""
+    spelled, rest = [], iter(arguments)
+    for argument in rest:
+        name, _, value = argument.removeprefix("--").partition("=")
+        if argument.startswith("--") and name in SHORTCUTS:
+            value = value or next(rest, "")
+            if not value or value.startswith("--"):
+                raise ValueError(f"--{name} needs a value.")
+            spelled += ["--set", f"{name}={value}"]
+        else:
+            spelled.append(argument)
+    return spelled
 
 
 def make_budget(seconds: float | None, steps: int | None) -> "Budget | None":

@@ -143,7 +143,7 @@ class LiveServer:
         self.board = Board()
         about = {"task": task.name or type(task).__name__, "planners": list(PLANNERS), "limits": LIMITS}
         self.board.post("about", about)
-        self._page = fill_page("live.html", f"Live: {about['task']}", SCRIPTS)
+        self._page = fill_page("live.html", f"Live: {about['task']}", SCRIPTS, reaches="'self'")
         self._sending = threading.Lock()
         self._tabs: set[ServerConnection] = set()
         self._closed = False

@@ -37,9 +37,13 @@ def pack_for_page(recordings: Sequence[Recording]) -> str:
     return base64.b64encode(pack([_for_page(recording) for recording in recordings])).decode()
 
 
-def fill_page(template: str, title: str, scripts: Sequence[str], data: str = "", body: str = "") -> str:
-    """A template with style, palette, scripts, data (text without "<") and body (HTML) put into it."""
+def fill_page(
+    content: str, title: str, scripts: Sequence[str], data: str = "", body: str = "", reaches: str = "'none'"
+) -> str:
+    """A page with the content of a file, and style, palette, scripts, data (text without "<") and body (HTML) put into
+    it. It `reaches` nothing, or the server that it comes from ('self')."""
     parts = {
+        "reaches": reaches,
         "title": title.replace("&", "&amp;").replace("<", "&lt;"),
         "style": page_file("page.css"),
         "palette": json.dumps(json.loads(page_file("palette.json"))),
@@ -47,8 +51,7 @@ def fill_page(template: str, title: str, scripts: Sequence[str], data: str = "",
         "data": data,
         "body": body,
     }
-    page = page_file(template)
-    pieces = page.split("{{")
+    pieces = page_file("page.html").replace("{{content}}", page_file(content)).split("{{")
     filled = [pieces[0]]
     for piece in pieces[1:]:
         name, rest = piece.split("}}", 1)

@@ -255,12 +255,14 @@ def _figure(plot: dict[str, Any], plots: list[dict[str, Any]]) -> str:
 def _bench(bench: dict[str, Any]) -> str:
     rows = []
     for one in bench["measurements"]:
-        digits = 0 if one["value"] >= 1000 else 3
-        value = f"{number_words(one['value'], digits)} {one['unit']}"
-        rows.append([f"<th scope='row'>{escape(one['name'])}</th>", _cell(value), _cell(f"{one['ratio']:.3g}")])
+        figures = [
+            _cell(f"{number_words(figure, 0 if figure >= 1000 else 3)} {one['unit']}")
+            for figure in (one["value"], one["median"])
+        ]
+        rows.append([f"<th scope='row'>{escape(one['name'])}</th>", *figures, _cell(f"{one['ratio']:.3g}")])
     about = [bench["processor"], *(f"{name} {bench[name]}" for name in ("python", "numba") if name in bench)]
     note = f"{', '.join(map(str, about))}, magic-pomdp {bench['version']}. Ratio: against 64-bit hashing."
-    table = _table("", ["measured", "value", "ratio"], rows, note)
+    table = _table("", ["measured", "best", "median", "ratio"], rows, note)
     return f'<section class="part"><h2>Speed</h2>{table}</section>'
 
 

@@ -175,7 +175,7 @@ def _add_ablation(results: Results, content: dict[str, Any]) -> None:
 
 def _add_bench(results: Results, content: dict[str, Any]) -> None:
     for one in content["measurements"]:
-        str(one["name"]), float(one["value"]), str(one["unit"]), float(one["ratio"])
+        str(one["name"]), float(one["value"]), float(one["median"]), str(one["unit"]), float(one["ratio"])
     results.benches.append(content)
 
 

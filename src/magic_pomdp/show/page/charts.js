@@ -107,7 +107,7 @@ const Charts = (() => {
         label.textContent = String(Number(value.toPrecision(6))).replace("-", "−");
         parts.push(label);
       }
-      for (const [step, anchor] of [[0, "start"], [this.length - 1, "end"]]) {
+      for (const [step, anchor] of this.length > 1 ? [[0, "start"], [this.length - 1, "end"]] : [[0, "start"]]) {
         const label = svg("text", { x: this.toX(step), y: HEIGHT - 3, "text-anchor": anchor });
         label.textContent = step === 0 ? "step 0" : String(step);
         parts.push(label);
