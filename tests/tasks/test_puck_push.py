@@ -9,8 +9,9 @@ from scipy import stats
 
 from magic_pomdp import make_task
 from magic_pomdp.core.randomness import new_stream, seek, stream_key
-from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS
+from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, Task
 from magic_pomdp.core.views import borrow
+from magic_pomdp.tasks.puck_push import PuckPush
 
 CONTEXT = np.array([1000.0, 300.0])
 EAST, NORTH = np.array([1.0, 0.0]), np.array([0.0, 1.0])
@@ -156,3 +157,26 @@ def test_the_start_and_the_goal():
 def test_impossible_parameters_are_refused(parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
         make_task("puck-push", **parameters)
+
+
+@pytest.mark.parametrize("seen", [(1.0, 560.0, 301.0), (0.0, 0.0, 0.0)])
+def test_conditioning_agrees_with_weighing_blind_steps(seen):
+    """Both are samples of the same distribution, so their mean weights and weighted mean states are equal."""
+    task, count = make_task("puck-push"), 20_000
+    before = np.array([400.0, 300.0, 470.0, 304.0, 3.0, 0.0])
+    context, action = np.array([1000.0, 299.0]), np.array([1.0, 0.0])
+    observation = np.array([505.0, 296.0, *seen])
+    found = []
+    for condition in (Task.condition, PuckPush.condition):
+        states, weights = np.tile(before, (count, 1)), np.empty(count)
+        for i in range(count):
+            weights[i] = np.exp(
+                condition(task, context, states[i], action, new_stream(4, i), observation, np.zeros(5))[0]
+            )
+        mean, spread = weights.mean(), weights.std() / np.sqrt(count)
+        found.append((mean, spread, (weights[:, None] * states[:, :4]).sum(0) / weights.sum()))
+        effective = weights.sum() ** 2 / (weights**2).sum()
+    (blind, blind_error, blind_state), (mean, error, state) = found
+    assert abs(mean - blind) < 4.0 * np.hypot(error, blind_error)
+    np.testing.assert_allclose(state, blind_state, atol=0.3)
+    assert effective > 0.3 * count

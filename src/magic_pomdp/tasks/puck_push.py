@@ -113,7 +113,30 @@ class PuckPush(Task):
     def step_unobserved(self, context, state, action, random, unseen):
         if state[OUTCOME] != RUNNING:
             return 0.0, int(state[OUTCOME])
-        self.push(state, action, random)
+        turn = self.heading_noise * normal(random)
+        length = self.duration * positive_normal(self.speed, self.speed_noise, random)
+        self.push(state, action, turn, length, random)
+        return self.judge(context, state)
+
+    def condition(self, context, state, action, random, observation, imagined):
+        """The robot's motion is drawn knowing where it was seen afterwards. Weighing it by that instead would thin out,
+        step by step, the particles that tell where an unseen puck may be."""
+        if state[OUTCOME] != RUNNING:
+            return -math.inf, 0.0, int(state[OUTCOME])
+        off_x, off_y = observation[SEEN_BOT_X] - state[BOT_X], observation[SEEN_BOT_Y] - state[BOT_Y]
+        ahead, aside = action[0] * off_x + action[1] * off_y, action[0] * off_y - action[1] * off_x
+        far = self.duration * self.speed
+        turn, turn_weight = informed_normal(0.0, self.heading_noise, aside / far, self.bot_noise / far, random)
+        length, length_weight = informed_normal(far, self.duration * self.speed_noise, ahead, self.bot_noise, random)
+        self.push(state, action, turn, max(0.0, length), random)
+        reward, outcome = self.judge(context, state)
+        value = -math.inf
+        if outcome == RUNNING and length > 0.0:
+            value = self.log_likelihood(context, state, action, observation) + turn_weight + length_weight
+        return value, reward, outcome
+
+    def judge(self, context, state):
+        """Count the step, and see how the episode stands: reward and outcome."""
         state[STEPS] += 1.0
         reward, outcome = self.step_reward, RUNNING
         if not self.on_board(state):
@@ -125,10 +148,9 @@ class PuckPush(Task):
         state[OUTCOME] = outcome
         return reward, outcome
 
-    def push(self, state, action, random):
-        """Drive straight on. From first contact on the puck is pushed, and creeps around the robot."""
-        turn = self.heading_noise * normal(random)
-        length = self.duration * positive_normal(self.speed, self.speed_noise, random)
+    def push(self, state, action, turn, length, random):
+        """Drive straight on, off the heading by `turn`. From first contact on the puck is pushed, and creeps around the
+        robot."""
         creep = positive_normal(self.creep, self.creep_noise, random)
         gap = abs(self.gap_noise * normal(random))
         sin, cos = sin_cos(turn)
@@ -288,6 +310,17 @@ def positive_normal(mean, noise, random):
         value = mean + noise * normal(random)
         if value > 0.0:
             return value
+
+
+@njit
+def informed_normal(mean, noise, seen, seen_noise, random):
+    """A normal number drawn knowing what was seen of it, and ln of how much likelier it is for who has not looked."""
+    if noise == 0.0:
+        return mean, 0.0
+    trust = noise**2 / (noise**2 + seen_noise**2)
+    drawn = normal(random)
+    shift = trust * (seen - mean) + math.sqrt(1.0 - trust) * noise * drawn
+    return mean + shift, 0.5 * (drawn**2 - (shift / noise) ** 2 + math.log(1.0 - trust))
 
 
 @njit
