@@ -165,8 +165,9 @@ class Task:
     def condition(self, context, state, action, random, observation, imagined):
         """Move `state`, in place, by an action after which `observation` was made: ln of its weight, reward and
         outcome. Weighted states are samples of p(state, observation | state before, action). Default:
-        `step_unobserved`, weighed by `log_likelihood`; `imagined` is room for an observation. A task whose observations fix much of the
-        next state writes its own, which takes over what was seen: hardly any step would happen to observe just that."""
+        `step_unobserved`, weighed by `log_likelihood`; `imagined` is room for an observation. A task whose observations
+        fix much of the next state writes its own, which takes over what was seen: hardly any step would happen to
+        observe just that."""
         reward, outcome = self.step_unobserved(context, state, action, random, imagined)
         value = -math.inf
         if outcome == RUNNING:
