@@ -276,7 +276,7 @@ def _default_path(task: "Task", choice: "PlannerChoice", settings: EvaluateSetti
         f"seed{settings.seed}",
         f"{settings.episodes}episodes",
     ]
-    parts += [Path(settings.model).stem] if settings.model is not None else []
+    parts += [str(Path(settings.model).with_suffix(""))] if settings.model is not None else []
     for name, short in SHORT_NAMES.items():
         value = getattr(settings, name)
         parts += [] if value is None else [f"{short}{value}" if isinstance(value, str) else f"{short}{value:g}"]

@@ -296,14 +296,15 @@ def describe(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> 
 
 
 def _settings(task: Task, planner: Planner) -> dict[str, Any]:
-    """A planner's settings, with the task's own numbers where the planner leaves them to the task."""
+    """A planner's settings, with the task's own numbers where it leaves them to the task, and MAGIC's model."""
     settings = getattr(planner, "settings", None)
     if settings is None:
         return {}
-    return {
+    found = {
         name: getattr(task, name, None) if value is None else value
         for name, value in dataclasses.asdict(settings).items()
     }
+    return {**found, "model": planner.model.label} if isinstance(planner, MagicPlanner) else found
 
 
 def _parameters(task: Task) -> dict[str, Any]:
