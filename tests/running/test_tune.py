@@ -1,7 +1,8 @@
 import pytest
 
 from magic_pomdp import Budget, PlannerChoice, make_task
-from magic_pomdp.running.tune import tune
+from magic_pomdp.running.evaluate import PLANNERS
+from magic_pomdp.running.tune import RANGES, tune
 
 optuna = pytest.importorskip("optuna")
 
@@ -38,6 +39,10 @@ def test_the_first_trial_has_the_tasks_own_settings(tmp_path):
 def test_despot_is_tuned_too(tmp_path):
     found, _ = run(tmp_path / "tiger.log", 2, PlannerChoice("despot", budget=Budget(steps=500)))
     assert isinstance(found.best["scenarios"], int)
+
+
+def test_every_planner_has_settings_to_look_for():
+    assert RANGES.keys() == PLANNERS.keys()
 
 
 def test_another_question_in_the_same_file_is_refused(tmp_path):

@@ -34,6 +34,7 @@ class Range:
 
 DESPOT_RANGES = {"scenarios": Range(5, 500, True), "xi": Range(0.5, 1.0)}
 RANGES: dict[str, dict[str, Range]] = {
+    "magic": DESPOT_RANGES,
     "macro-despot": DESPOT_RANGES,
     "despot": DESPOT_RANGES,
     "pomcpow": {
