@@ -336,8 +336,12 @@ def test_tune_and_go_on(run):
     code, out, _ = run(*asked, "--trials", 2)
     assert code == 0
     assert "best of 2 trials" in out
-    assert "--exploration" in out
+    assert "magic-pomdp evaluate tiger --planner pomcpow --steps 300 --exploration" in out
     assert "best of 3 trials" in run(*asked, "--trials", 3)[1]
+    code, out, _ = run(*asked, "--trials", 1, "--set", "max_steps=3")
+    assert code == 0
+    assert "--steps 300 --set max_steps=3 --exploration" in out
+    assert "tune-tiger-pomcpow-300steps-max_steps=3.journal" in out
 
 
 @pytest.mark.parametrize(

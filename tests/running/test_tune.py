@@ -1,6 +1,8 @@
+import dataclasses
+
 import pytest
 
-from magic_pomdp import Budget, PlannerChoice, make_task
+from magic_pomdp import Budget, PlannerChoice, PomcpowSettings, make_task
 from magic_pomdp.running.evaluate import PLANNERS
 from magic_pomdp.running.tune import RANGES, tune
 
@@ -9,10 +11,10 @@ optuna = pytest.importorskip("optuna")
 CHOICE = PlannerChoice("pomcpow", budget=Budget(steps=500))
 
 
-def run(storage, trials, choice=CHOICE, **changes):
+def run(storage, trials, choice=CHOICE, task=None, **changes):
     numbers = []
-    asked = {"episodes": 3, "workers": 0} | changes
-    return tune(make_task("tiger"), choice, storage, trials, on_trial=lambda n, _: numbers.append(n), **asked), numbers
+    asked = {"episodes": 3, "workers": 0, "on_trial": lambda number, _: numbers.append(number)} | changes
+    return tune(task or make_task("tiger"), choice, storage, trials, **asked), numbers
 
 
 def test_a_search_goes_on_where_it_stopped(tmp_path):
@@ -49,6 +51,17 @@ def test_another_question_in_the_same_file_is_refused(tmp_path):
     run(tmp_path / "tiger.log", 1)
     with pytest.raises(ValueError, match="holds a search with episodes 3"):
         run(tmp_path / "tiger.log", 1, episodes=4)
+    with pytest.raises(ValueError, match=r"holds a search with task_parameters .*'max_steps': "):
+        run(tmp_path / "tiger.log", 1, task=make_task("tiger", max_steps=7))
+    deeper = dataclasses.replace(CHOICE, settings=PomcpowSettings(search_depth=3))
+    with pytest.raises(ValueError, match=r"holds a search with settings .*'search_depth': "):
+        run(tmp_path / "tiger.log", 1, deeper)
+
+
+def test_a_setting_of_zero_is_a_setting(tmp_path):
+    narrow = dataclasses.replace(CHOICE, settings=PomcpowSettings(action_exponent=0.0))
+    found, _ = run(tmp_path / "tiger.log", 1, narrow)
+    assert found.best["action_exponent"] == 0.0
 
 
 def test_a_file_that_holds_something_else_is_refused_and_kept(tmp_path):

@@ -1,6 +1,7 @@
 """Commands that run planners."""
 
 import re
+import shlex
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
@@ -244,7 +245,8 @@ def tune(task: TaskName, /, settings: TuneSettings) -> int:
 
     the_task = make_task(task, **task_parameters(settings.parameters))
     choice = PlannerChoice(settings.planner, settings.macro_length, make_budget(settings.seconds, settings.steps))
-    name = re.sub(r"[^\w.-]", "-", f"tune-{the_task.name}-{choice.name}-{choice.budget_for(the_task)}")
+    parts = ("tune", the_task.name or type(the_task).__name__, choice.name, str(choice.budget_for(the_task)))
+    name = re.sub(r"[^\w.=-]", "-", "-".join([*parts, *settings.parameters]))
     path = check_writable(settings.file or make_folder(Path("results")) / f"{name}.journal")
     try:
         with trial_progress(settings.trials) as advance:
@@ -261,8 +263,13 @@ def tune(task: TaskName, /, settings: TuneSettings) -> int:
     except EvaluationInterrupted:
         return complain(f"Interrupted; {path} keeps what was found, and the same command goes on.", INTERRUPTED)
     show(tuning_table(tuning))
-    options = tuning.options()
-    show(f"magic-pomdp evaluate {task} --planner {choice.name} {options}\nThe search is kept in {path}")
+    asked = ["magic-pomdp", "evaluate", task, "--planner", choice.name]
+    for option in ("macro_length", "seconds", "steps"):
+        value = getattr(settings, option)
+        asked += [] if value is None else [f"--{option.replace('_', '-')}", str(value)]
+    for parameter in settings.parameters:
+        asked += ["--set", parameter]
+    show(f"{shlex.join(asked)} {tuning.options()}\nThe search is kept in {path}")
     return FINE
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from magic_pomdp.core.task import Task
-from magic_pomdp.running.evaluate import PlannerChoice, evaluate, planner_settings
+from magic_pomdp.running.evaluate import PlannerChoice, describe, evaluate, planner_settings
 
 if TYPE_CHECKING:
     import optuna
@@ -89,14 +89,19 @@ def tune(
         raise ValueError(f"The number of trials must be at least 1, not {trials}.")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     ranges = RANGES[choice.name]
+    about = describe(task, choice, seed).to_json()
+    present = about["settings"]
     question = {
-        "task": task.name,
+        "task": about["task"],
+        "task_parameters": about["task_parameters"],
         "planner": choice.name,
         "macro_length": choice.length(task),
         "budget": str(choice.budget_for(task)),
+        "settings": {name: value for name, value in present.items() if name not in ranges},
         "episodes": episodes,
         "seed": seed,
     }
+    question = json.loads(json.dumps(question))  # as the storage will give it back
     _check_storage(storage)
     study = optuna.create_study(
         storage=JournalStorage(JournalFileBackend(str(storage))),
@@ -108,8 +113,7 @@ def tune(
     stored = study.user_attrs.get("question")
     if stored is None:
         study.set_user_attr("question", question)
-        present = dataclasses.asdict(choice(task).settings)
-        study.enqueue_trial({name: _within(present[name] or getattr(task, name), ranges[name]) for name in ranges})
+        study.enqueue_trial({name: _within(present[name], ranges[name]) for name in ranges})
     elif stored != question:
         changed = ", ".join(f"{name} {stored.get(name)}" for name in question if stored.get(name) != question[name])
         raise ValueError(f"{storage} holds a search with {changed}: name another file, or ask for the same.")
