@@ -1,4 +1,5 @@
 import dataclasses
+import json
 
 import pytest
 
@@ -38,6 +39,25 @@ def test_the_first_trial_has_the_tasks_own_settings(tmp_path):
     assert found.best["observation_widening"] == own.observation_widening
 
 
+def test_an_interrupted_search_goes_on_with_other_settings(tmp_path, capfd):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    storage, own = tmp_path / "tiger.log", make_task("tiger").pomcpow
+    with pytest.raises(KeyboardInterrupt):
+        run(storage, 2, on_trial=interrupt)
+    first, _ = run(storage, 1)
+    assert first.best["exploration"] == own.exploration  # they are tried first, even if it takes two attempts
+    with pytest.raises(KeyboardInterrupt):
+        run(storage, 2, on_trial=interrupt)
+    run(storage, 3)
+    tried = [json.loads(line) for line in storage.read_text().splitlines()]
+    values = [line["param_value_internal"] for line in tried if line.get("param_name") == "exploration"]
+    assert len(values) == 5
+    assert len(set(values)) == 4  # only the first was tried twice
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_despot_is_tuned_too(tmp_path):
     found, _ = run(tmp_path / "tiger.log", 2, PlannerChoice("despot", budget=Budget(steps=500)))
     assert isinstance(found.best["scenarios"], int)
@@ -72,6 +92,11 @@ def test_a_file_that_holds_something_else_is_refused_and_kept(tmp_path):
     assert path.read_text() == "Buy milk.\n"
 
 
-def test_a_number_of_trials_below_one_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="at least 1"):
+def test_bad_numbers_are_refused_before_anything_is_stored(tmp_path):
+    with pytest.raises(ValueError, match="number of trials must be at least 1, not 0"):
         run(tmp_path / "tiger.log", 0)
+    with pytest.raises(ValueError, match="number of episodes must be at least 1, not 0"):
+        run(tmp_path / "tiger.log", 1, episodes=0)
+    with pytest.raises(ValueError, match="seed must be at least 0, not -1"):
+        run(tmp_path / "tiger.log", 1, seed=-1)
+    assert list(tmp_path.iterdir()) == []

@@ -224,10 +224,7 @@ def evaluate(
     the task's own settings). `workers` are as many as there are cores, unless told otherwise; 0 runs all in this
     process. The results do not depend on their number. `on_progress` is called with each record as it comes.
     """
-    if episodes < 1:
-        raise ValueError(f"The number of episodes must be at least 1, not {episodes}.")
-    if seed < 0:
-        raise ValueError(f"The seed must be at least 0, not {seed}.")
+    check_numbers(episodes, seed)
     make_planner = make_planner or PlannerChoice()
     workers = available_cores() if workers is None else workers
     if workers > 0 and type(task).__module__ == "__main__" and not _is_file("__main__"):
@@ -250,6 +247,14 @@ def evaluate(
     except JobFailed as failure:
         raise EvaluationFailed(str(failure), so_far()) from failure.__cause__
     return so_far()
+
+
+def check_numbers(episodes: int, seed: int) -> None:
+    """A ValueError if there are no such episodes."""
+    if episodes < 1:
+        raise ValueError(f"The number of episodes must be at least 1, not {episodes}.")
+    if seed < 0:
+        raise ValueError(f"The seed must be at least 0, not {seed}.")
 
 
 @dataclass(frozen=True)

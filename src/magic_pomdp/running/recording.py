@@ -24,7 +24,7 @@ from magic_pomdp.core.views import borrow
 from magic_pomdp.planners.plan import Plan, Planner
 from magic_pomdp.planners.tree_top import top_of_tree
 from magic_pomdp.running.episode import NOT_PLANNED, EpisodeRecord, Moment, run_episode
-from magic_pomdp.running.evaluate import Evaluation, describe, warm_up
+from magic_pomdp.running.evaluate import Evaluation, check_numbers, describe, warm_up
 from magic_pomdp.running.saving import save_bytes
 from magic_pomdp.running.workers import available_cores, run_jobs
 
@@ -204,10 +204,7 @@ def record_episodes(
     on_progress: Callable[[EpisodeRecord], None] | None = None,
 ) -> Recording:
     """Run episodes 0 … episodes − 1 and take everything down; see `evaluate` for the arguments that it has, too."""
-    if episodes < 1:
-        raise ValueError(f"The number of episodes must be at least 1, not {episodes}.")
-    if seed < 0:
-        raise ValueError(f"The seed must be at least 0, not {seed}.")
+    check_numbers(episodes, seed)
     job = _RecordingJob(task, make_planner, seed, particles)
     _check_particles(particles)
     about = describe(task, make_planner, seed)  # what is wrong is found here, before a worker starts
