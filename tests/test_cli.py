@@ -248,6 +248,8 @@ def test_tasks_are_listed(run):
     assert code == 0
     for word in ("light-dark", "tiger", "observation 3", "accuracy = 0.85"):
         assert word in out
+    assert "<" not in out
+    assert "MISSING" not in out
 
 
 def test_check_prints_findings(run, monkeypatch):
