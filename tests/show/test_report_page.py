@@ -98,6 +98,14 @@ def test_an_ablation_of_critics_has_a_curve_for_each(ablation, tmp_path):
     assert [curve.label for curve in curves.curves] == ["belief+context, set", "belief+context, flat"]
 
 
+def test_an_older_bench_has_no_median(tmp_path):
+    bench = json.loads((STORED / "speed.json").read_text())
+    for one in bench["measurements"]:
+        one.pop("median", None)
+    (tmp_path / "speed.json").write_text(json.dumps(bench))
+    assert "<td>–</td>" in report_page(read_results([tmp_path]))
+
+
 BAD = {
     "missing.json": (None, "There is no file or folder"),
     "foreign.json": ('{"name": "something"}', "holds no result of magic-pomdp"),

@@ -259,8 +259,8 @@ def _bench(bench: dict[str, Any]) -> str:
     rows = []
     for one in bench["measurements"]:
         figures = [
-            _cell(f"{number_words(figure, 0 if figure >= 1000 else 3)} {one['unit']}")
-            for figure in (one["value"], one["median"])
+            _cell("–" if figure is None else f"{number_words(figure, 0 if figure >= 1000 else 3)} {one['unit']}")
+            for figure in (one["value"], one.get("median"))
         ]
         rows.append([f"<th scope='row'>{escape(one['name'])}</th>", *figures, _cell(f"{one['ratio']:.3g}")])
     about = [bench["processor"], *(f"{name} {bench[name]}" for name in ("python", "numba") if name in bench)]

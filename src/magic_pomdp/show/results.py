@@ -179,7 +179,8 @@ def _add_ablation(results: Results, content: dict[str, Any]) -> None:
 
 def _add_bench(results: Results, content: dict[str, Any]) -> None:
     for one in content["measurements"]:
-        str(one["name"]), float(one["value"]), float(one["median"]), str(one["unit"]), float(one["ratio"])
+        # older files have no median
+        str(one["name"]), float(one["value"]), float(one.get("median", 0.0)), str(one["unit"]), float(one["ratio"])
     results.benches.append(content)
 
 
