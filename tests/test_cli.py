@@ -154,25 +154,26 @@ class MyTiger(Tiger):
 """
 
 
-def run_own_task(tmp_path, *options):
-    """Evaluate a task in a file, in another folder, without compiling it."""
+def run_own_task(tmp_path, *options, command="evaluate"):
+    """Run a task in a file, in another folder, without compiling it."""
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     (folder / "my_tiger.py").write_text(OWN_TASK)
-    command = [sys.executable, "-m", "magic_pomdp", "evaluate", "elsewhere/my_tiger.py:MyTiger", "--episodes", "2"]
+    words = [sys.executable, "-m", "magic_pomdp", command, "elsewhere/my_tiger.py:MyTiger", "--episodes", "2", *options]
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    return subprocess.run([*command, *SMALL, *options], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    return subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
 
 
 def test_a_task_in_a_file_reaches_the_workers(tmp_path):
-    run = run_own_task(tmp_path, "--workers", "1")
+    run = run_own_task(tmp_path, *SMALL, "--workers", "1")
     assert (run.returncode, run.stderr) == (0, "")
     assert "results/my-tiger-1_macro-despot_L1_300steps_seed0_2episodes_K10_D8_max_steps=8.json" in run.stdout
 
 
-@pytest.mark.parametrize("workers", ["0", "1"])
-def test_an_error_in_a_task_names_the_episode(tmp_path, workers):
-    run = run_own_task(tmp_path, "--set", "broken=true", "--workers", workers)
+@pytest.mark.parametrize(("command", "workers"), [("evaluate", "0"), ("evaluate", "1"), ("compare", "0")])
+def test_an_error_in_a_task_names_the_episode(tmp_path, command, workers):
+    small = SMALL if command == "evaluate" else ("--planners", "despot", "--steps", "300")
+    run = run_own_task(tmp_path, *small, "--set", "broken=true", "--workers", workers, command=command)
     assert (run.returncode, run.stdout) == (1, "")
     assert "magic-pomdp: " in run.stderr
     assert "RuntimeError: no door" in run.stderr

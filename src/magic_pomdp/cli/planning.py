@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from magic_pomdp.cli.shared import (
     FINE,
     INTERRUPTED,
-    WRONG,
     PlannerName,
     TaskName,
     TaskParameters,
     cell_progress,
     complain,
+    complain_of_failure,
     default,
     episode_progress,
     make_budget,
@@ -173,9 +172,7 @@ def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
         with episode_progress(settings.episodes) as advance:
             evaluation = run_evaluation(the_task, choice, settings.episodes, settings.seed, settings.workers, advance)
     except EvaluationFailed as failure:
-        if failure.__cause__ is not None:  # it happened in this process, so Python knows where
-            traceback.print_exception(failure.__cause__)
-        evaluation, code = failure.evaluation, complain(str(failure), WRONG)
+        evaluation, code = failure.evaluation, complain_of_failure(failure)
     except EvaluationInterrupted as interruption:
         evaluation, code = interruption.evaluation, complain("Interrupted.", INTERRUPTED)
     if not evaluation.complete:
