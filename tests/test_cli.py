@@ -403,7 +403,8 @@ def test_bad_recordings_are_one_sentence(run, arguments, sentence):
     assert "Traceback" not in err
 
 
-def test_an_interrupted_recording_is_saved_apart(run, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("failed", "code_of_it"), [(False, 130), (True, 1)])
+def test_an_unfinished_recording_is_saved_apart(run, tmp_path, monkeypatch, failed, code_of_it):
     from magic_pomdp.running import recording
 
     small = (
@@ -424,17 +425,19 @@ def test_an_interrupted_recording_is_saved_apart(run, tmp_path, monkeypatch):
     found = recording.load_recording(tmp_path / "r.gz")
     before = (tmp_path / "r.gz").read_bytes()
 
-    def interrupt(*_):
+    def end_early(*_):
+        if failed:
+            raise recording.RecordingFailed("Episode 7 failed.", found)
         raise recording.RecordingInterrupted(found)
 
-    monkeypatch.setattr(recording, "record_episodes", interrupt)
+    monkeypatch.setattr(recording, "record_episodes", end_early)
     code, _, err = run(*small)
-    assert (code, "Interrupted." in err) == (130, True)
+    assert (code, ("Episode 7 failed." if failed else "Interrupted.") in err) == (code_of_it, True)
     assert (tmp_path / "r.gz").read_bytes() == before
     assert (tmp_path / "partial-r.gz").is_file()
     found["episodes"] = []
     code, _, err = run(*small)
-    assert (code, "nothing is saved" in err) == (130, True)
+    assert (code, "nothing is saved" in err) == (code_of_it, True)
 
 
 # ------------------------------------------------------------------------------------------- video, figures and report

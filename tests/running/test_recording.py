@@ -12,6 +12,7 @@ from magic_pomdp.planners.tree_top import CHILDREN, ITEMS, NODE
 from magic_pomdp.running.recording import (
     VERSION,
     Recorder,
+    RecordingFailed,
     RecordingInterrupted,
     pack,
     record_episodes,
@@ -134,6 +135,25 @@ def test_an_interrupted_recording_keeps_what_was_finished():
     with pytest.raises(RecordingInterrupted) as caught:
         record(on_progress=interrupt, episodes=5)
     assert [episode["episode"] for episode in caught.value.recording["episodes"]] == [0]
+
+
+def test_a_failed_recording_keeps_what_was_finished():
+    @dataclass
+    class Tired(Silent):
+        """It gives up in its second episode."""
+
+        plans: int = 0
+
+        def plan(self, belief, context, *, budget=None, seed=0):
+            self.plans += 1
+            if self.plans > 2:
+                raise RuntimeError("tired")
+            return super().plan(belief, context, budget=budget, seed=seed)
+
+    with pytest.raises(RecordingFailed, match="Episode 1 failed with RuntimeError: tired") as caught:
+        record_episodes(make_task("tiger", max_steps=3), Tired, 3, workers=0)
+    assert [episode["episode"] for episode in caught.value.recording["episodes"]] == [0]
+    assert isinstance(caught.value.__cause__, RuntimeError)
 
 
 @pytest.mark.parametrize(("options", "sentence"), [

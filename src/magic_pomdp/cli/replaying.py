@@ -15,6 +15,7 @@ from magic_pomdp.cli.shared import (
     TaskName,
     TaskParameters,
     complain,
+    complain_of_failure,
     default,
     episode_progress,
     make_budget,
@@ -72,7 +73,12 @@ def record(task: TaskName, /, settings: RecordSettings) -> int:
         start_server()
     from magic_pomdp.core.registry import make_task
     from magic_pomdp.running.evaluate import PlannerChoice
-    from magic_pomdp.running.recording import RecordingInterrupted, record_episodes, save_recording
+    from magic_pomdp.running.recording import (
+        RecordingFailed,
+        RecordingInterrupted,
+        record_episodes,
+        save_recording,
+    )
     from magic_pomdp.running.saving import check_writable
 
     the_task = make_task(task, **task_parameters(settings.parameters))
@@ -86,8 +92,11 @@ def record(task: TaskName, /, settings: RecordSettings) -> int:
             recording = record_episodes(
                 the_task, choice, settings.episodes, settings.seed, settings.particles, settings.workers, advance
             )
+    except RecordingFailed as failure:
+        recording, code = failure.recording, complain_of_failure(failure)
     except RecordingInterrupted as interruption:
         recording, code = interruption.recording, complain("Interrupted.", INTERRUPTED)
+    if code != FINE:
         if not recording["episodes"]:
             return complain("No episode was finished, so nothing is saved.", code)
         path = path.with_name(f"partial-{path.name}")  # whatever was saved there before is complete, and stays

@@ -26,7 +26,7 @@ from magic_pomdp.planners.tree_top import top_of_tree
 from magic_pomdp.running.episode import NOT_PLANNED, EpisodeRecord, Moment, run_episode
 from magic_pomdp.running.evaluate import Evaluation, check_numbers, describe, warm_up
 from magic_pomdp.running.saving import save_bytes
-from magic_pomdp.running.workers import available_cores, run_jobs
+from magic_pomdp.running.workers import JobFailed, available_cores, run_jobs
 
 kernel = njit(cache=True, error_model="numpy")
 
@@ -186,6 +186,14 @@ def _trace(task, context, states, actions, lengths, x, y, key, moved, random, ob
 # ------------------------------------------------------------------------------------------------------- many episodes
 
 
+class RecordingFailed(JobFailed):
+    """An episode failed; holds those that were finished."""
+
+    def __init__(self, sentence: str, recording: Recording) -> None:
+        super().__init__(sentence)
+        self.recording = recording
+
+
 class RecordingInterrupted(KeyboardInterrupt):
     """Ctrl-C while episodes were recorded; holds those that were finished."""
 
@@ -218,6 +226,8 @@ def record_episodes(
                     on_progress(record)
     except KeyboardInterrupt:
         raise RecordingInterrupted(_recording(task, about, found)) from None
+    except JobFailed as failure:
+        raise RecordingFailed(str(failure), _recording(task, about, found)) from failure.__cause__
     return _recording(task, about, found)
 
 
