@@ -1,5 +1,6 @@
 import gzip
 import json
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -184,6 +185,13 @@ def without(recording, name):
     return {**recording, "episodes": [{key: one[key] for key in one.keys() - {name}} for one in recording["episodes"]]}
 
 
+def without_of_plans(recording, name):
+    def shortened(episode):
+        return {**episode, "plans": [{key: plan[key] for key in plan.keys() - {name}} for plan in episode["plans"]]}
+
+    return {**recording, "episodes": [shortened(episode) for episode in recording["episodes"]]}
+
+
 def test_what_is_no_recording_is_refused(recording, tmp_path):
     path = tmp_path / "r.gz"
     whole = pack(recording)
@@ -198,6 +206,21 @@ def test_what_is_no_recording_is_refused(recording, tmp_path):
         pack({**recording, "episodes": []}): "parts of it are missing",
         pack(without(recording, "rewards")): "parts of it are missing",
         pack({**recording, "task": None}): "parts of it are missing",
+        **{pack(without(recording, name)): "parts of it are missing" for name in ("outcome", "return", "scene")},
+        **{
+            pack(without_of_plans(recording, name)): "parts of it are missing"
+            for name in ("lengths", "lower", "seconds")
+        },
+        **{
+            gzip.compress(json.dumps({"a": {"dtype": "<f8", **array}}).encode()): "is not a recording, or is damaged"
+            for array in (
+                {"shape": [1], "data": 5},
+                {"shape": 1, "data": ""},
+                {"shape": [None], "data": ""},
+                {"shape": [math.inf], "data": ""},
+                {"shape": [10**30], "data": ""},
+            )
+        },
     }
     for content, sentence in bad.items():
         path.write_bytes(content)

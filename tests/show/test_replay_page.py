@@ -286,11 +286,11 @@ def test_a_task_without_a_look_has_numbers(browser, tmp_path, macro_despot):
         episode["plans"] = [{key: plan[key] for key in plan.keys() - {"paths", "tree"}} for plan in episode["plans"]]
         episode["sprites"] = [[] for _ in episode["sprites"]]
     name = "</script><b>bold & bad"
-    write_replay(
-        tmp_path / "plain.html", [{**macro_despot, "task": {**macro_despot["task"], "name": name}, "episodes": plain}]
-    )
+    task, planner = {**macro_despot["task"], "name": name}, {**macro_despot["planner"], "budget": {"steps": 1234}}
+    write_replay(tmp_path / "plain.html", [{**macro_despot, "task": task, "planner": planner, "episodes": plain}])
     browser.open(tmp_path / "plain.html")
     assert browser.text("h1") == name
+    assert browser.text(".about").endswith("1,234 steps a plan")
     assert "does not say what it looks like" in browser.text(".note")
     browser.press(RIGHT)
     assert browser.text("dd.step").startswith("1 of")

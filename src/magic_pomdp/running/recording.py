@@ -288,7 +288,7 @@ def load_recording(path: Path) -> Recording:
         if isinstance(error, gzip.BadGzipFile):
             raise ValueError(f"{path} is not a recording, or is damaged.") from None
         raise ValueError(f"{path} cannot be read ({error.strerror}).") from None
-    except (EOFError, zlib.error, ValueError, RecursionError, MemoryError):
+    except (EOFError, zlib.error, ValueError, TypeError, OverflowError, RecursionError, MemoryError):
         raise ValueError(f"{path} is not a recording, or is damaged.") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"{path} is not a recording: `magic-pomdp record` makes one.")
@@ -334,20 +334,31 @@ def _decode(value: dict[str, Any]) -> Any:
     return flat.reshape([int(length) for length in value["shape"]])
 
 
+OF_EPISODE = {"episode", "outcome", "return", "steps", "context", "scene"}
+"""What every episode has, besides what is checked for its length."""
+OF_PLAN = {
+    *("time", "macro_actions", "lengths", "choice", "values", "uppers", "value", "lower", "upper"),
+    *("trials", "nodes", "depth", "steps", "seconds", "stopped_by"),
+}
+"""What every plan has."""
+
+
 def _is_whole(content: dict[str, Any]) -> bool:
     """Whether all is there, and of the right lengths, that a reader relies on."""
     try:
         for episode in content["episodes"]:
             frames = len(episode["states"])
             per_frame = ("particles", "sprites", "plan_of_frame", "belief_errors", "belief_spreads")
-            right = all(len(episode[name]) == frames for name in per_frame)
+            right = episode.keys() >= OF_EPISODE and all(plan.keys() >= OF_PLAN for plan in episode["plans"])
+            right = right and all(len(episode[name]) == frames for name in per_frame)
             right = right and all(len(episode[name]) == frames - 1 for name in ("rewards", "actions", "observations"))
             right = right and all(0 <= number < len(episode["plans"]) for number in episode["plan_of_frame"])
             right = right and all(0 <= plan["choice"] < len(plan["macro_actions"]) for plan in episode["plans"])
             if not right or episode["particles"].ndim != 3:
                 return False
-        return bool(content["task"]["name"] and content["planner"]["name"] and content["episodes"])
-    except (KeyError, TypeError, AttributeError):
+        names = content["task"]["name"] and content["planner"]["name"]
+        return bool(names and content["episodes"] and "seed" in content)
+    except (KeyError, TypeError, AttributeError, ValueError):
         return False
 
 
