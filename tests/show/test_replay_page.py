@@ -297,6 +297,18 @@ def test_a_task_without_a_look_has_numbers(browser, tmp_path, macro_despot):
     assert len(browser.all(".chart polyline")) == 4
 
 
+def test_bounds_are_shown_though_the_first_plan_has_none(browser, tmp_path, macro_despot):
+    episode = macro_despot["episodes"][0]
+    late = {**episode, "plans": [{**episode["plans"][0], "lower": None, "upper": None}, *episode["plans"][1:]]}
+    write_replay(tmp_path / "late.html", [{**macro_despot, "episodes": [late]}])
+    browser.open(tmp_path / "late.html")
+    assert browser.text("dd.bounds") == "none"
+    assert browser.text(".chart h3") == "Value, with its bounds"
+    band = browser.wait("return document.querySelector('.chart polygon')?.getAttribute('points')")
+    bounded = sum(number > 0 for number in episode["plan_of_frame"])
+    assert len(band.split()) == 2 * bounded
+
+
 def test_ten_episodes_take_less_than_five_megabytes(macro_despot):
     longest = max(macro_despot["episodes"], key=lambda episode: episode["steps"])
     assert len(replay_page([{**macro_despot, "episodes": [longest] * 10}])) < 5_000_000

@@ -9,7 +9,7 @@ from PIL import Image
 from magic_pomdp.core.scene import Scene, shapes_from_json, shapes_to_json
 from magic_pomdp.show.drawing import palette, shade_colour, shades
 from magic_pomdp.show.picture import draw_situations
-from magic_pomdp.show.video import write_video
+from magic_pomdp.show.video import _Film, write_video
 
 
 @pytest.fixture
@@ -43,6 +43,21 @@ def test_a_gif_has_all_frames(brief, tmp_path):
             shown += picture.info["duration"]
         assert shown == 100 * count  # frames that are alike are one that lasts longer
     assert [path.name for path in tmp_path.iterdir()] == ["a.gif"]
+
+
+def test_bounds_are_shown_though_the_first_plan_has_none(brief):
+    episode = brief["episodes"][0]
+    waiting = {**episode["plans"][0], "lower": None, "upper": None}
+    late = {**episode, "plans": [waiting, *episode["plans"][1:]]}
+    none = {**episode, "plans": [{**plan, "lower": None, "upper": None} for plan in episode["plans"]]}
+    assert len(set(episode["plan_of_frame"])) > 1
+
+    def bands(episode):
+        film = _Film([(brief, episode)], "dark", 200)
+        film.frame(6.0)
+        return len(film.axes[0][1].collections)
+
+    assert [bands(one) for one in (episode, late, none)] == [1, 1, 0]
 
 
 def test_an_mp4_has_all_frames_side_by_side(brief, tmp_path):
