@@ -363,6 +363,18 @@ def test_bad_comparisons_and_searches(run, arguments, sentence):
     assert sentence in error
 
 
+@pytest.mark.parametrize(
+    ("taken", "arguments"),
+    [("comparison.json", ("compare", "tiger", "--workers", 0)), ("report.html", ("demo", "--no-open"))],
+)
+def test_a_folder_that_cannot_be_filled_is_refused_at_once(run, tmp_path, taken, arguments):
+    (tmp_path / "full" / taken).mkdir(parents=True)
+    code, out, error = run(*arguments, "--folder", "full")
+    assert (code, out) == (2, "")
+    assert f"{taken} is a folder" in error
+    assert [path.name for path in (tmp_path / "full").iterdir()] == [taken]
+
+
 # ---------------------------------------------------------------------------------------------------- record, replay
 
 

@@ -23,7 +23,7 @@ from magic_pomdp.cli.shared import (
     task_parameters,
     trial_progress,
 )
-from magic_pomdp.running.saving import make_folder
+from magic_pomdp.running.saving import check_writable, make_folder
 
 if TYPE_CHECKING:
     from magic_pomdp.core.task import Task
@@ -143,7 +143,7 @@ class TuneSettings:
 
 def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
     """Run many episodes of a planner in a task; report the return, and save everything as JSON."""
-    from magic_pomdp.running.saving import check_writable, save_json
+    from magic_pomdp.running.saving import save_json
     from magic_pomdp.running.workers import start_server
 
     if settings.workers != 0:
@@ -206,6 +206,7 @@ def compare(task: TaskName, /, settings: CompareSettings) -> int:
     planners = choose_planners(settings.planners or able_planners(the_task), settings.macro_length)
     name = re.sub(r"[^\w.-]", "-", the_task.name or type(the_task).__name__)
     folder = make_folder(settings.folder or Path("results") / f"compare-{name}")
+    check_writable(folder / "comparison.json")
     cells = len(planners) * len(budgets or BUDGETS)
     with cell_progress(cells, settings.episodes) as (begin, advance):
         comparison = run_comparison(
@@ -236,7 +237,6 @@ def tune(task: TaskName, /, settings: TuneSettings) -> int:
         start_server()
     from magic_pomdp.core.registry import make_task
     from magic_pomdp.running.evaluate import EvaluationInterrupted, PlannerChoice
-    from magic_pomdp.running.saving import check_writable
     from magic_pomdp.running.tune import tune as run_search
     from magic_pomdp.show.tables import tuning_table
 
