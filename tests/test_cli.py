@@ -384,16 +384,19 @@ def test_record_and_replay(run, tmp_path, monkeypatch):
     assert code == 0
     assert "2 episodes (2 unfinished); saved as" in out
     assert (tmp_path / "tiger_macro-despot_seed0.record.gz").is_file()
-    code, out, _ = run("record", "tiger", *options, "--planner", "pomcpow", "--out", "b.gz", "--particles", 20)
+    (tmp_path / "my tigers").mkdir()
+    small = ("--planner", "pomcpow", "--particles", 20)
+    code, out, _ = run("record", "tiger", *options, *small, "--out", "my tigers/b.gz")
     assert code == 0
-    code, out, _ = run("replay", "tiger_macro-despot_seed0.record.gz", "b.gz", "--no-open")
+    assert f"magic-pomdp replay '{tmp_path / 'my tigers' / 'b.gz'}'" in out
+    code, out, _ = run("replay", "tiger_macro-despot_seed0.record.gz", "my tigers/b.gz", "--no-open")
     assert code == 0
     page = tmp_path / "tiger_macro-despot_seed0.html"
     assert str(page) in out
     assert page.read_text().startswith("<!doctype html>")
     opened = []
     monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address))
-    code, out, _ = run("replay", "b.gz", "--out", "c.html")
+    code, out, _ = run("replay", "my tigers/b.gz", "--out", "c.html")
     assert (code, opened) == (0, [(tmp_path / "c.html").as_uri()])
     assert "No browser was found here" in out
 

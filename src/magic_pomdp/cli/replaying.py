@@ -1,6 +1,7 @@
 """Commands that record episodes and show them, or let one see them live."""
 
 import re
+import shlex
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,7 +104,8 @@ def record(task: TaskName, /, settings: RecordSettings) -> int:
     save_recording(path, recording)
     outcomes = [episode["outcome"] for episode in recording["episodes"]]
     counts = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in dict.fromkeys(outcomes))
-    show(f"{len(outcomes)} episodes ({counts}); saved as {path}\nTo see them: magic-pomdp replay {path.name}")
+    show(f"{len(outcomes)} episodes ({counts}); saved as {path}")
+    show(f"To see them: magic-pomdp replay {shlex.quote(str(path))}")
     return code
 
 
