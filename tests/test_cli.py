@@ -489,6 +489,7 @@ def test_report_of_what_was_evaluated(run, tmp_path, monkeypatch):
         (("figures", "vdp-tag", "--workers", "0"), "No trained generator ships for vdp-tag"),
         (("figures", "light-dark", "--out", "a.txt"), "A picture's name ends with .png, .svg or .pdf"),
         (("figures", "light-dark", "--out", "missing/a.png"), "There is no folder"),
+        (("picture", "light-dark", "--out", "a.txt"), "A picture's name ends with .png, .svg or .pdf"),
     ],
 )
 def test_what_cannot_be_shown(run, tmp_path, arguments, sentence):

@@ -150,13 +150,13 @@ def picture(task: TaskName, /, settings: PictureSettings) -> int:
     need("matplotlib", "Drawing", "show")
     from magic_pomdp.core.registry import make_task
     from magic_pomdp.running.evaluate import PlannerChoice
-    from magic_pomdp.show.picture import draw_episode
+    from magic_pomdp.show.picture import check_picture, draw_episode
 
     the_task = make_task(task, **task_parameters(settings.parameters))
     budget = make_budget(settings.seconds, settings.steps)
     choice = PlannerChoice(settings.planner, settings.macro_length, budget, model=settings.model)
-    name = f"{the_task.name}_{choice.name}_seed{settings.seed}_episode{settings.episode}.png"
-    path = check_writable(settings.out or Path(re.sub(r"[^\w.-]", "-", name)))
+    name = f"{the_task.name or type(the_task).__name__}_{choice.name}_seed{settings.seed}_episode{settings.episode}.png"
+    path = check_writable(check_picture(settings.out or Path(re.sub(r"[^\w.-]", "-", name))))
     record = draw_episode(the_task, choice(the_task), path, settings.seed, settings.episode, settings.frames)
     show(f"{record.outcome}, return {record.total_return:.1f}, {record.steps} steps; saved as {path}")
     return FINE
