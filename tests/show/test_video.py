@@ -23,6 +23,15 @@ def brief(macro_despot):
     return {**macro_despot, "episodes": [episode]}
 
 
+def seconds_of(picture):
+    """How long a GIF lasts. Frames that are alike are one that lasts longer."""
+    shown = 0
+    for frame in range(picture.n_frames):
+        picture.seek(frame)
+        shown += picture.info["duration"]
+    return shown / 1000
+
+
 def test_a_gif_has_all_frames(brief, tmp_path):
     told = []
     count = write_video(
@@ -37,12 +46,14 @@ def test_a_gif_has_all_frames(brief, tmp_path):
     assert told == [(number, count) for number in range(1, count + 1)]
     with Image.open(tmp_path / "a.gif") as picture:
         assert (picture.width, picture.height % 2) == (200, 0)
-        shown = 0
-        for frame in range(picture.n_frames):
-            picture.seek(frame)
-            shown += picture.info["duration"]
-        assert shown == 100 * count  # frames that are alike are one that lasts longer
+        assert seconds_of(picture) == pytest.approx(count / 10)
     assert [path.name for path in tmp_path.iterdir()] == ["a.gif"]
+
+
+def test_a_gif_keeps_time_though_it_counts_in_hundredths(brief, tmp_path):
+    count = write_video(tmp_path / "a.gif", [brief], fps=15, speed=15, width=120)
+    with Image.open(tmp_path / "a.gif") as picture:
+        assert seconds_of(picture) == pytest.approx(count / 15, abs=0.01)
 
 
 def test_bounds_are_shown_though_the_first_plan_has_none(brief):

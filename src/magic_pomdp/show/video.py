@@ -197,4 +197,7 @@ def _write_gif(path: Path, frames: Iterator[np.ndarray], size: tuple[int, int], 
         sheet.paste(picture, (0, size[1] * number))
     colours = sheet.quantize(128, method=Image.Quantize.MEDIANCUT)
     first, *rest = (picture.quantize(palette=colours, dither=Image.Dither.NONE) for picture in pictures)
-    first.save(path, "GIF", save_all=True, append_images=rest, duration=round(1000 / fps), loop=0, optimize=True)
+    # a GIF counts in hundredths of a second: each frame ends at the one nearest to its time
+    ends = np.round(100.0 / fps * np.arange(len(pictures) + 1)).astype(int)
+    durations = [10 * int(hundredths) for hundredths in np.diff(ends)]
+    first.save(path, "GIF", save_all=True, append_images=rest, duration=durations, loop=0, optimize=True)
