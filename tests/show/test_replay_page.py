@@ -209,6 +209,9 @@ def test_the_tree_opens_by_keyboard(browser, one, macro_despot):
     browser.press(HOME, UP)
     assert browser.run("return document.activeElement.ariaLevel") == "1"
     browser.press("t")  # it has not those
+    browser.press(*[RIGHT] * 40)  # into the tree, as far as it goes
+    assert browser.run("return document.activeElement.ariaExpanded") is None
+    assert browser.step() == 0
 
 
 def test_pointing_shows_numbers(browser, one, macro_despot):
