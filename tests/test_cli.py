@@ -154,25 +154,26 @@ class MyTiger(Tiger):
 """
 
 
-def run_own_task(tmp_path, *options):
-    """Evaluate a task in a file, in another folder, without compiling it."""
+def run_own_task(tmp_path, *options, command="evaluate"):
+    """Run a task in a file, in another folder, without compiling it."""
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     (folder / "my_tiger.py").write_text(OWN_TASK)
-    command = [sys.executable, "-m", "magic_pomdp", "evaluate", "elsewhere/my_tiger.py:MyTiger", "--episodes", "2"]
+    words = [sys.executable, "-m", "magic_pomdp", command, "elsewhere/my_tiger.py:MyTiger", "--episodes", "2", *options]
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    return subprocess.run([*command, *SMALL, *options], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    return subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
 
 
 def test_a_task_in_a_file_reaches_the_workers(tmp_path):
-    run = run_own_task(tmp_path, "--workers", "1")
+    run = run_own_task(tmp_path, *SMALL, "--workers", "1")
     assert (run.returncode, run.stderr) == (0, "")
     assert "results/my-tiger-1_macro-despot_L1_300steps_seed0_2episodes_K10_D8_max_steps=8.json" in run.stdout
 
 
-@pytest.mark.parametrize("workers", ["0", "1"])
-def test_an_error_in_a_task_names_the_episode(tmp_path, workers):
-    run = run_own_task(tmp_path, "--set", "broken=true", "--workers", workers)
+@pytest.mark.parametrize(("command", "workers"), [("evaluate", "0"), ("evaluate", "1"), ("compare", "0")])
+def test_an_error_in_a_task_names_the_episode(tmp_path, command, workers):
+    small = SMALL if command == "evaluate" else ("--planners", "despot", "--steps", "300")
+    run = run_own_task(tmp_path, *small, "--set", "broken=true", "--workers", workers, command=command)
     assert (run.returncode, run.stdout) == (1, "")
     assert "magic-pomdp: " in run.stderr
     assert "RuntimeError: no door" in run.stderr
@@ -248,6 +249,8 @@ def test_tasks_are_listed(run):
     assert code == 0
     for word in ("light-dark", "tiger", "observation 3", "accuracy = 0.85"):
         assert word in out
+    assert "<" not in out
+    assert "MISSING" not in out
 
 
 def test_check_prints_findings(run, monkeypatch):
@@ -336,8 +339,12 @@ def test_tune_and_go_on(run):
     code, out, _ = run(*asked, "--trials", 2)
     assert code == 0
     assert "best of 2 trials" in out
-    assert "--exploration" in out
+    assert "magic-pomdp evaluate tiger --planner pomcpow --steps 300 --exploration" in out
     assert "best of 3 trials" in run(*asked, "--trials", 3)[1]
+    code, out, _ = run(*asked, "--trials", 1, "--set", "max_steps=3")
+    assert code == 0
+    assert "--steps 300 --set max_steps=3 --exploration" in out
+    assert "tune-tiger-pomcpow-300steps-max_steps=3.journal" in out
 
 
 @pytest.mark.parametrize(
@@ -356,6 +363,18 @@ def test_bad_comparisons_and_searches(run, arguments, sentence):
     assert sentence in error
 
 
+@pytest.mark.parametrize(
+    ("taken", "arguments"),
+    [("comparison.json", ("compare", "tiger", "--workers", 0)), ("report.html", ("demo", "--no-open"))],
+)
+def test_a_folder_that_cannot_be_filled_is_refused_at_once(run, tmp_path, taken, arguments):
+    (tmp_path / "full" / taken).mkdir(parents=True)
+    code, out, error = run(*arguments, "--folder", "full")
+    assert (code, out) == (2, "")
+    assert f"{taken} is a folder" in error
+    assert [path.name for path in (tmp_path / "full").iterdir()] == [taken]
+
+
 # ---------------------------------------------------------------------------------------------------- record, replay
 
 
@@ -365,16 +384,19 @@ def test_record_and_replay(run, tmp_path, monkeypatch):
     assert code == 0
     assert "2 episodes (2 unfinished); saved as" in out
     assert (tmp_path / "tiger_macro-despot_seed0.record.gz").is_file()
-    code, out, _ = run("record", "tiger", *options, "--planner", "pomcpow", "--out", "b.gz", "--particles", 20)
+    (tmp_path / "my tigers").mkdir()
+    small = ("--planner", "pomcpow", "--particles", 20)
+    code, out, _ = run("record", "tiger", *options, *small, "--out", "my tigers/b.gz")
     assert code == 0
-    code, out, _ = run("replay", "tiger_macro-despot_seed0.record.gz", "b.gz", "--no-open")
+    assert f"magic-pomdp replay '{tmp_path / 'my tigers' / 'b.gz'}'" in out
+    code, out, _ = run("replay", "tiger_macro-despot_seed0.record.gz", "my tigers/b.gz", "--no-open")
     assert code == 0
     page = tmp_path / "tiger_macro-despot_seed0.html"
     assert str(page) in out
     assert page.read_text().startswith("<!doctype html>")
     opened = []
     monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address))
-    code, out, _ = run("replay", "b.gz", "--out", "c.html")
+    code, out, _ = run("replay", "my tigers/b.gz", "--out", "c.html")
     assert (code, opened) == (0, [(tmp_path / "c.html").as_uri()])
     assert "No browser was found here" in out
 
@@ -396,7 +418,8 @@ def test_bad_recordings_are_one_sentence(run, arguments, sentence):
     assert "Traceback" not in err
 
 
-def test_an_interrupted_recording_is_saved_apart(run, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("failed", "code_of_it"), [(False, 130), (True, 1)])
+def test_an_unfinished_recording_is_saved_apart(run, tmp_path, monkeypatch, failed, code_of_it):
     from magic_pomdp.running import recording
 
     small = (
@@ -417,17 +440,19 @@ def test_an_interrupted_recording_is_saved_apart(run, tmp_path, monkeypatch):
     found = recording.load_recording(tmp_path / "r.gz")
     before = (tmp_path / "r.gz").read_bytes()
 
-    def interrupt(*_):
+    def end_early(*_):
+        if failed:
+            raise recording.RecordingFailed("Episode 7 failed.", found)
         raise recording.RecordingInterrupted(found)
 
-    monkeypatch.setattr(recording, "record_episodes", interrupt)
+    monkeypatch.setattr(recording, "record_episodes", end_early)
     code, _, err = run(*small)
-    assert (code, "Interrupted." in err) == (130, True)
+    assert (code, ("Episode 7 failed." if failed else "Interrupted.") in err) == (code_of_it, True)
     assert (tmp_path / "r.gz").read_bytes() == before
     assert (tmp_path / "partial-r.gz").is_file()
     found["episodes"] = []
     code, _, err = run(*small)
-    assert (code, "nothing is saved" in err) == (130, True)
+    assert (code, "nothing is saved" in err) == (code_of_it, True)
 
 
 # ------------------------------------------------------------------------------------------- video, figures and report
@@ -464,6 +489,7 @@ def test_report_of_what_was_evaluated(run, tmp_path, monkeypatch):
         (("figures", "vdp-tag", "--workers", "0"), "No trained generator ships for vdp-tag"),
         (("figures", "light-dark", "--out", "a.txt"), "A picture's name ends with .png, .svg or .pdf"),
         (("figures", "light-dark", "--out", "missing/a.png"), "There is no folder"),
+        (("picture", "light-dark", "--out", "a.txt"), "A picture's name ends with .png, .svg or .pdf"),
     ],
 )
 def test_what_cannot_be_shown(run, tmp_path, arguments, sentence):

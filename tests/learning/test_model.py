@@ -15,15 +15,16 @@ from magic_pomdp.learning import model as model_module
 from magic_pomdp.learning.generator import GeneratorShape
 from magic_pomdp.learning.model import save_model
 from magic_pomdp.show import demo
+from magic_pomdp.show.results import read_results
 from magic_pomdp.testing import check_planner
 
 TOY = f"{Path(__file__).parent / 'toy.py'}:Target"
 
 
-def make_model(path, task, length, score=50.0):
+def make_model(path, task, length, score=50.0, seed=0):
     """A model of random weights."""
     space = task.macro_space(length)
-    shape, random = GeneratorShape.for_task(task, space, trunk=(16,)), np.random.default_rng(0)
+    shape, random = GeneratorShape.for_task(task, space, trunk=(16,)), np.random.default_rng(seed)
     arrays = {name: random.uniform(0.5, 1.0, size) for name, size in shape.layout().items()}
     known = {"return_mean": score, "return_stderr": 1.0, "success_rate": 0.5, "episodes": 10, "plan_steps": 1}
     card = {"task": task.name, "space": space.describe(), "score": known, "minutes": 1.0, "updates": 2, "seed": 3}
@@ -138,13 +139,28 @@ def test_only_magic_has_a_model(light_dark_model):
 # -------------------------------------------------------------------------------------------------- command line
 
 
-def test_evaluate_with_a_model(run, light_dark_model, tmp_path):
-    options = ("--planner", "magic", "--model", light_dark_model, "--episodes", 2, "--steps", 2000, "--workers", 0)
-    assert run("evaluate", "light-dark", *options)[0] == 0
-    (path,) = (tmp_path / "results").iterdir()
-    assert path.name == "light-dark_magic_L4_2000steps_seed0_2episodes_some.json"
-    report = json.loads(path.read_text())
+def test_evaluate_with_two_models_of_the_same_name(run, tmp_path):
+    for number, folder in enumerate("ab"):
+        (tmp_path / folder).mkdir()
+        make_model(tmp_path / folder / "best.safetensors", make_task("light-dark"), 4, seed=number)
+        options = ("--model", f"{folder}/best.safetensors", "--episodes", 2, "--steps", 2000, "--workers", 0)
+        assert run("evaluate", "light-dark", "--planner", "magic", *options)[0] == 0
+    paths = sorted((tmp_path / "results").iterdir())
+    names = [f"light-dark_magic_L4_2000steps_seed0_2episodes_{folder}-best.json" for folder in "ab"]
+    assert [path.name for path in paths] == names
+    report = json.loads(paths[0].read_text())
     assert (report["planner"], report["macro_length"], report["episodes"]) == ("magic", 4, 2)
+    assert report["settings"]["model"].startswith("a/best ")
+    assert len(read_results([tmp_path / "results"]).evaluations) == 2
+
+
+def test_a_label_tells_models_apart(tmp_path):
+    def label(seed):
+        return load_model(make_model(tmp_path / "best.safetensors", make_task("light-dark"), 4, seed=seed)).label
+
+    first = label(0)
+    assert first.startswith(f"{tmp_path.name}/best ")
+    assert label(1) != first == label(0)
 
 
 @pytest.mark.parametrize(

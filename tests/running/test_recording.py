@@ -1,5 +1,6 @@
 import gzip
 import json
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from magic_pomdp.planners.tree_top import CHILDREN, ITEMS, NODE
 from magic_pomdp.running.recording import (
     VERSION,
     Recorder,
+    RecordingFailed,
     RecordingInterrupted,
     pack,
     record_episodes,
@@ -136,6 +138,25 @@ def test_an_interrupted_recording_keeps_what_was_finished():
     assert [episode["episode"] for episode in caught.value.recording["episodes"]] == [0]
 
 
+def test_a_failed_recording_keeps_what_was_finished():
+    @dataclass
+    class Tired(Silent):
+        """It gives up in its second episode."""
+
+        plans: int = 0
+
+        def plan(self, belief, context, *, budget=None, seed=0):
+            self.plans += 1
+            if self.plans > 2:
+                raise RuntimeError("tired")
+            return super().plan(belief, context, budget=budget, seed=seed)
+
+    with pytest.raises(RecordingFailed, match="Episode 1 failed with RuntimeError: tired") as caught:
+        record_episodes(make_task("tiger", max_steps=3), Tired, 3, workers=0)
+    assert [episode["episode"] for episode in caught.value.recording["episodes"]] == [0]
+    assert isinstance(caught.value.__cause__, RuntimeError)
+
+
 @pytest.mark.parametrize(("options", "sentence"), [
     ({"particles": 0}, "at least one particle"),
     ({"episodes": 0}, "number of episodes must be at least 1"),
@@ -164,6 +185,13 @@ def without(recording, name):
     return {**recording, "episodes": [{key: one[key] for key in one.keys() - {name}} for one in recording["episodes"]]}
 
 
+def without_of_plans(recording, name):
+    def shortened(episode):
+        return {**episode, "plans": [{key: plan[key] for key in plan.keys() - {name}} for plan in episode["plans"]]}
+
+    return {**recording, "episodes": [shortened(episode) for episode in recording["episodes"]]}
+
+
 def test_what_is_no_recording_is_refused(recording, tmp_path):
     path = tmp_path / "r.gz"
     whole = pack(recording)
@@ -178,6 +206,21 @@ def test_what_is_no_recording_is_refused(recording, tmp_path):
         pack({**recording, "episodes": []}): "parts of it are missing",
         pack(without(recording, "rewards")): "parts of it are missing",
         pack({**recording, "task": None}): "parts of it are missing",
+        **{pack(without(recording, name)): "parts of it are missing" for name in ("outcome", "return", "scene")},
+        **{
+            pack(without_of_plans(recording, name)): "parts of it are missing"
+            for name in ("lengths", "lower", "seconds")
+        },
+        **{
+            gzip.compress(json.dumps({"a": {"dtype": "<f8", **array}}).encode()): "is not a recording, or is damaged"
+            for array in (
+                {"shape": [1], "data": 5},
+                {"shape": 1, "data": ""},
+                {"shape": [None], "data": ""},
+                {"shape": [math.inf], "data": ""},
+                {"shape": [10**30], "data": ""},
+            )
+        },
     }
     for content, sentence in bad.items():
         path.write_bytes(content)

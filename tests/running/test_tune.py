@@ -1,17 +1,21 @@
+import dataclasses
+import json
+
 import pytest
 
-from magic_pomdp import Budget, PlannerChoice, make_task
-from magic_pomdp.running.tune import tune
+from magic_pomdp import Budget, PlannerChoice, PomcpowSettings, make_task
+from magic_pomdp.running.evaluate import PLANNERS
+from magic_pomdp.running.tune import RANGES, tune
 
 optuna = pytest.importorskip("optuna")
 
 CHOICE = PlannerChoice("pomcpow", budget=Budget(steps=500))
 
 
-def run(storage, trials, choice=CHOICE, **changes):
+def run(storage, trials, choice=CHOICE, task=None, **changes):
     numbers = []
-    asked = {"episodes": 3, "workers": 0} | changes
-    return tune(make_task("tiger"), choice, storage, trials, on_trial=lambda n, _: numbers.append(n), **asked), numbers
+    asked = {"episodes": 3, "workers": 0, "on_trial": lambda number, _: numbers.append(number)} | changes
+    return tune(task or make_task("tiger"), choice, storage, trials, **asked), numbers
 
 
 def test_a_search_goes_on_where_it_stopped(tmp_path):
@@ -35,15 +39,49 @@ def test_the_first_trial_has_the_tasks_own_settings(tmp_path):
     assert found.best["observation_widening"] == own.observation_widening
 
 
+def test_an_interrupted_search_goes_on_with_other_settings(tmp_path, capfd):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    storage, own = tmp_path / "tiger.log", make_task("tiger").pomcpow
+    with pytest.raises(KeyboardInterrupt):
+        run(storage, 2, on_trial=interrupt)
+    first, _ = run(storage, 1)
+    assert first.best["exploration"] == own.exploration  # they are tried first, even if it takes two attempts
+    with pytest.raises(KeyboardInterrupt):
+        run(storage, 2, on_trial=interrupt)
+    run(storage, 3)
+    tried = [json.loads(line) for line in storage.read_text().splitlines()]
+    values = [line["param_value_internal"] for line in tried if line.get("param_name") == "exploration"]
+    assert len(values) == 5
+    assert len(set(values)) == 4  # only the first was tried twice
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_despot_is_tuned_too(tmp_path):
     found, _ = run(tmp_path / "tiger.log", 2, PlannerChoice("despot", budget=Budget(steps=500)))
     assert isinstance(found.best["scenarios"], int)
+
+
+def test_every_planner_has_settings_to_look_for():
+    assert RANGES.keys() == PLANNERS.keys()
 
 
 def test_another_question_in_the_same_file_is_refused(tmp_path):
     run(tmp_path / "tiger.log", 1)
     with pytest.raises(ValueError, match="holds a search with episodes 3"):
         run(tmp_path / "tiger.log", 1, episodes=4)
+    with pytest.raises(ValueError, match=r"holds a search with task_parameters .*'max_steps': "):
+        run(tmp_path / "tiger.log", 1, task=make_task("tiger", max_steps=7))
+    deeper = dataclasses.replace(CHOICE, settings=PomcpowSettings(search_depth=3))
+    with pytest.raises(ValueError, match=r"holds a search with settings .*'search_depth': "):
+        run(tmp_path / "tiger.log", 1, deeper)
+
+
+def test_a_setting_of_zero_is_a_setting(tmp_path):
+    narrow = dataclasses.replace(CHOICE, settings=PomcpowSettings(action_exponent=0.0))
+    found, _ = run(tmp_path / "tiger.log", 1, narrow)
+    assert found.best["action_exponent"] == 0.0
 
 
 def test_a_file_that_holds_something_else_is_refused_and_kept(tmp_path):
@@ -54,6 +92,11 @@ def test_a_file_that_holds_something_else_is_refused_and_kept(tmp_path):
     assert path.read_text() == "Buy milk.\n"
 
 
-def test_a_number_of_trials_below_one_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="at least 1"):
+def test_bad_numbers_are_refused_before_anything_is_stored(tmp_path):
+    with pytest.raises(ValueError, match="number of trials must be at least 1, not 0"):
         run(tmp_path / "tiger.log", 0)
+    with pytest.raises(ValueError, match="number of episodes must be at least 1, not 0"):
+        run(tmp_path / "tiger.log", 1, episodes=0)
+    with pytest.raises(ValueError, match="seed must be at least 0, not -1"):
+        run(tmp_path / "tiger.log", 1, seed=-1)
+    assert list(tmp_path.iterdir()) == []

@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from types import SimpleNamespace
 
 import pytest
 
@@ -94,6 +95,19 @@ def test_a_board_tells_what_is_new():
     board.post("episode", 1)
     board.post("row", (0, "d"))
     assert news(seen, rows)[0] == {"episode": 1, "rows": {"from": 0, "rows": ["d"]}}
+
+
+def test_watchers_are_counted_when_it_is_their_turn():
+    sent = []
+    server = LiveServer.__new__(LiveServer)  # without its processes
+    server._sending, server._tabs = threading.Lock(), {"a tab"}
+    server._connection = SimpleNamespace(send=sent.append)
+    with server._sending:
+        telling = threading.Thread(target=server._tell_watchers)
+        telling.start()
+        server._tabs.clear()
+    telling.join()
+    assert sent == [{"kind": "watch", "count": 0}]
 
 
 @pytest.fixture(scope="module")

@@ -135,6 +135,18 @@ def test_planner_budget_and_length_change_while_it_runs(page):
     assert not browser.find("#trouble").is_displayed()
 
 
+def test_another_scene_has_its_own_scale_and_another_task_its_own_page(page):
+    browser = page()
+    zoom, shape = browser.run(
+        """const {panel} = live, {scene} = panel.stage;
+        panel.showScene({...scene, view: [-20, -10, 20, 10]});
+        return [panel.stage.zoom * 40 / panel.canvas.width, panel.canvas.style.aspectRatio]"""
+    )
+    assert (zoom, shape) == (pytest.approx(1.0, abs=0.01), "40 / 20")
+    browser.run("live.showAbout({task: 'another', planners: [], limits: {macro_length: [1, 2]}})")
+    browser.wait("return window.live && live.task === 'light-dark' && live.panel.plan")
+
+
 def test_it_survives_closed_and_lost_tabs(page, server):
     browser = page()
     browser.run("live.send({kind: 'new'}); live.send({kind: 'play'})")

@@ -209,6 +209,9 @@ def test_the_tree_opens_by_keyboard(browser, one, macro_despot):
     browser.press(HOME, UP)
     assert browser.run("return document.activeElement.ariaLevel") == "1"
     browser.press("t")  # it has not those
+    browser.press(*[RIGHT] * 40)  # into the tree, as far as it goes
+    assert browser.run("return document.activeElement.ariaExpanded") is None
+    assert browser.step() == 0
 
 
 def test_pointing_shows_numbers(browser, one, macro_despot):
@@ -286,15 +289,27 @@ def test_a_task_without_a_look_has_numbers(browser, tmp_path, macro_despot):
         episode["plans"] = [{key: plan[key] for key in plan.keys() - {"paths", "tree"}} for plan in episode["plans"]]
         episode["sprites"] = [[] for _ in episode["sprites"]]
     name = "</script><b>bold & bad"
-    write_replay(
-        tmp_path / "plain.html", [{**macro_despot, "task": {**macro_despot["task"], "name": name}, "episodes": plain}]
-    )
+    task, planner = {**macro_despot["task"], "name": name}, {**macro_despot["planner"], "budget": {"steps": 1234}}
+    write_replay(tmp_path / "plain.html", [{**macro_despot, "task": task, "planner": planner, "episodes": plain}])
     browser.open(tmp_path / "plain.html")
     assert browser.text("h1") == name
+    assert browser.text(".about").endswith("1,234 steps a plan")
     assert "does not say what it looks like" in browser.text(".note")
     browser.press(RIGHT)
     assert browser.text("dd.step").startswith("1 of")
     assert len(browser.all(".chart polyline")) == 4
+
+
+def test_bounds_are_shown_though_the_first_plan_has_none(browser, tmp_path, macro_despot):
+    episode = macro_despot["episodes"][0]
+    late = {**episode, "plans": [{**episode["plans"][0], "lower": None, "upper": None}, *episode["plans"][1:]]}
+    write_replay(tmp_path / "late.html", [{**macro_despot, "episodes": [late]}])
+    browser.open(tmp_path / "late.html")
+    assert browser.text("dd.bounds") == "none"
+    assert browser.text(".chart h3") == "Value, with its bounds"
+    band = browser.wait("return document.querySelector('.chart polygon')?.getAttribute('points')")
+    bounded = sum(number > 0 for number in episode["plan_of_frame"])
+    assert len(band.split()) == 2 * bounded
 
 
 def test_ten_episodes_take_less_than_five_megabytes(macro_despot):

@@ -1,6 +1,7 @@
 """What a report reads, and the page in a real browser."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,43 @@ def test_a_comparison_holds_its_evaluations(tmp_path):
     text = report_page(read_results([tmp_path]))
     assert "Return against budget" in text
     assert text.count("81.9 ± 3.6") == 1
+
+
+def plots(text):
+    """The plots of a report, by their titles."""
+    found = json.loads(re.search(r'<script id="plots" type="application/json">(.*?)</script>', text)[1])
+    return {plot["title"]: plot for plot in found}
+
+
+def test_what_differs_has_its_own_curve(tmp_path):
+    cell = json.loads((STORED / "light-dark_macro-despot_0.1s.json").read_text())
+    for name, change in {"a": {}, "b": {"macro_length": 9}, "c": {"version": "9"}}.items():
+        for seconds in (0.1, 0.5):
+            one = {**cell, **change, "budget": {"seconds": seconds}}
+            (tmp_path / f"{name}{seconds}.json").write_text(json.dumps(one))
+    found = plots(report_page(read_results([tmp_path])))
+    length, version = cell["macro_length"], cell["version"]
+    words = [(length, version), (9, version), (length, "9")]
+    names = {f"Macro-DESPOT, length {length}, version {version}" for length, version in words}
+    assert {series["name"] for series in found["Return against budget"]["series"]} == names
+    rows = {row["name"] for row in found["Mean return and standard error"]["rows"]}
+    assert len(rows) == 6
+
+
+def test_an_ablation_of_critics_has_a_curve_for_each(ablation, tmp_path):
+    content = json.loads(ablation.read_text())
+    content["trainings"].append({**content["trainings"][0], "critic": "flat"})
+    (tmp_path / "ablation.json").write_text(json.dumps(content))
+    (curves,) = read_results([tmp_path]).curves
+    assert [curve.label for curve in curves.curves] == ["belief+context, set", "belief+context, flat"]
+
+
+def test_an_older_bench_has_no_median(tmp_path):
+    bench = json.loads((STORED / "speed.json").read_text())
+    for one in bench["measurements"]:
+        one.pop("median", None)
+    (tmp_path / "speed.json").write_text(json.dumps(bench))
+    assert "<td>–</td>" in report_page(read_results([tmp_path]))
 
 
 BAD = {

@@ -9,7 +9,7 @@ from PIL import Image
 from magic_pomdp.core.scene import Scene, shapes_from_json, shapes_to_json
 from magic_pomdp.show.drawing import palette, shade_colour, shades
 from magic_pomdp.show.picture import draw_situations
-from magic_pomdp.show.video import write_video
+from magic_pomdp.show.video import _Film, write_video
 
 
 @pytest.fixture
@@ -21,6 +21,15 @@ def brief(macro_despot):
     for name in ("rewards", "actions", "observations"):
         episode[name] = episode[name][:6]
     return {**macro_despot, "episodes": [episode]}
+
+
+def seconds_of(picture):
+    """How long a GIF lasts. Frames that are alike are one that lasts longer."""
+    shown = 0
+    for frame in range(picture.n_frames):
+        picture.seek(frame)
+        shown += picture.info["duration"]
+    return shown / 1000
 
 
 def test_a_gif_has_all_frames(brief, tmp_path):
@@ -37,12 +46,29 @@ def test_a_gif_has_all_frames(brief, tmp_path):
     assert told == [(number, count) for number in range(1, count + 1)]
     with Image.open(tmp_path / "a.gif") as picture:
         assert (picture.width, picture.height % 2) == (200, 0)
-        shown = 0
-        for frame in range(picture.n_frames):
-            picture.seek(frame)
-            shown += picture.info["duration"]
-        assert shown == 100 * count  # frames that are alike are one that lasts longer
+        assert seconds_of(picture) == pytest.approx(count / 10)
     assert [path.name for path in tmp_path.iterdir()] == ["a.gif"]
+
+
+def test_a_gif_keeps_time_though_it_counts_in_hundredths(brief, tmp_path):
+    count = write_video(tmp_path / "a.gif", [brief], fps=15, speed=15, width=120)
+    with Image.open(tmp_path / "a.gif") as picture:
+        assert seconds_of(picture) == pytest.approx(count / 15, abs=0.01)
+
+
+def test_bounds_are_shown_though_the_first_plan_has_none(brief):
+    episode = brief["episodes"][0]
+    waiting = {**episode["plans"][0], "lower": None, "upper": None}
+    late = {**episode, "plans": [waiting, *episode["plans"][1:]]}
+    none = {**episode, "plans": [{**plan, "lower": None, "upper": None} for plan in episode["plans"]]}
+    assert len(set(episode["plan_of_frame"])) > 1
+
+    def bands(episode):
+        film = _Film([(brief, episode)], "dark", 200)
+        film.frame(6.0)
+        return len(film.axes[0][1].collections)
+
+    assert [bands(one) for one in (episode, late, none)] == [1, 1, 0]
 
 
 def test_an_mp4_has_all_frames_side_by_side(brief, tmp_path):

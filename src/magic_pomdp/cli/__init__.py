@@ -9,7 +9,7 @@ import tyro
 from magic_pomdp.cli.learning import ablate, curves, models, train
 from magic_pomdp.cli.planning import compare, evaluate, tune
 from magic_pomdp.cli.replaying import play, record, replay
-from magic_pomdp.cli.shared import BAD_INPUT, FINE, INTERRUPTED, WRONG, complain, spell_out
+from magic_pomdp.cli.shared import BAD_INPUT, FINE, INTERRUPTED, WRONG, complain, complain_of_failure, spell_out
 from magic_pomdp.cli.showing import demo, figures, picture, report, video
 from magic_pomdp.cli.tools import bench, check, doctor, tasks
 
@@ -60,6 +60,10 @@ def main() -> int:
     except ValueError as error:
         return complain(str(error), BAD_INPUT)
     except Exception as error:
+        from magic_pomdp.running.workers import JobFailed
+
+        if isinstance(error, JobFailed):
+            return complain_of_failure(error)
         sentence = _known_trouble(error)
         if sentence is None:
             raise
@@ -69,8 +73,6 @@ def main() -> int:
 def _known_trouble(error: Exception) -> str | None:
     """What to say of an error that is not this program's own; None if nobody knows."""
     kind = type(error)
-    if kind.__name__ in ("JobFailed", "EvaluationFailed"):
-        return str(error)
     if kind.__module__ == "numba.core.errors":
         return "A function of the task does not compile: `magic-pomdp check` says which, and why."
     if "cannot cache function" in str(error):

@@ -1,7 +1,7 @@
 """Commands that run planners."""
 
 import re
-import traceback
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from magic_pomdp.cli.shared import (
     FINE,
     INTERRUPTED,
-    WRONG,
     PlannerName,
     TaskName,
     TaskParameters,
     cell_progress,
     complain,
+    complain_of_failure,
     default,
     episode_progress,
     make_budget,
@@ -23,7 +23,7 @@ from magic_pomdp.cli.shared import (
     task_parameters,
     trial_progress,
 )
-from magic_pomdp.running.saving import make_folder
+from magic_pomdp.running.saving import check_writable, make_folder
 
 if TYPE_CHECKING:
     from magic_pomdp.core.task import Task
@@ -143,7 +143,7 @@ class TuneSettings:
 
 def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
     """Run many episodes of a planner in a task; report the return, and save everything as JSON."""
-    from magic_pomdp.running.saving import check_writable, save_json
+    from magic_pomdp.running.saving import save_json
     from magic_pomdp.running.workers import start_server
 
     if settings.workers != 0:
@@ -172,9 +172,7 @@ def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
         with episode_progress(settings.episodes) as advance:
             evaluation = run_evaluation(the_task, choice, settings.episodes, settings.seed, settings.workers, advance)
     except EvaluationFailed as failure:
-        if failure.__cause__ is not None:  # it happened in this process, so Python knows where
-            traceback.print_exception(failure.__cause__)
-        evaluation, code = failure.evaluation, complain(str(failure), WRONG)
+        evaluation, code = failure.evaluation, complain_of_failure(failure)
     except EvaluationInterrupted as interruption:
         evaluation, code = interruption.evaluation, complain("Interrupted.", INTERRUPTED)
     if not evaluation.complete:
@@ -208,6 +206,7 @@ def compare(task: TaskName, /, settings: CompareSettings) -> int:
     planners = choose_planners(settings.planners or able_planners(the_task), settings.macro_length)
     name = re.sub(r"[^\w.-]", "-", the_task.name or type(the_task).__name__)
     folder = make_folder(settings.folder or Path("results") / f"compare-{name}")
+    check_writable(folder / "comparison.json")
     cells = len(planners) * len(budgets or BUDGETS)
     with cell_progress(cells, settings.episodes) as (begin, advance):
         comparison = run_comparison(
@@ -238,13 +237,13 @@ def tune(task: TaskName, /, settings: TuneSettings) -> int:
         start_server()
     from magic_pomdp.core.registry import make_task
     from magic_pomdp.running.evaluate import EvaluationInterrupted, PlannerChoice
-    from magic_pomdp.running.saving import check_writable
     from magic_pomdp.running.tune import tune as run_search
     from magic_pomdp.show.tables import tuning_table
 
     the_task = make_task(task, **task_parameters(settings.parameters))
     choice = PlannerChoice(settings.planner, settings.macro_length, make_budget(settings.seconds, settings.steps))
-    name = re.sub(r"[^\w.-]", "-", f"tune-{the_task.name}-{choice.name}-{choice.budget_for(the_task)}")
+    parts = ("tune", the_task.name or type(the_task).__name__, choice.name, str(choice.budget_for(the_task)))
+    name = re.sub(r"[^\w.=-]", "-", "-".join([*parts, *settings.parameters]))
     path = check_writable(settings.file or make_folder(Path("results")) / f"{name}.journal")
     try:
         with trial_progress(settings.trials) as advance:
@@ -261,8 +260,13 @@ def tune(task: TaskName, /, settings: TuneSettings) -> int:
     except EvaluationInterrupted:
         return complain(f"Interrupted; {path} keeps what was found, and the same command goes on.", INTERRUPTED)
     show(tuning_table(tuning))
-    options = tuning.options()
-    show(f"magic-pomdp evaluate {task} --planner {choice.name} {options}\nThe search is kept in {path}")
+    asked = ["magic-pomdp", "evaluate", task, "--planner", choice.name]
+    for option in ("macro_length", "seconds", "steps"):
+        value = getattr(settings, option)
+        asked += [] if value is None else [f"--{option.replace('_', '-')}", str(value)]
+    for parameter in settings.parameters:
+        asked += ["--set", parameter]
+    show(f"{shlex.join(asked)} {tuning.options()}\nThe search is kept in {path}")
     return FINE
 
 
@@ -276,7 +280,7 @@ def _default_path(task: "Task", choice: "PlannerChoice", settings: EvaluateSetti
         f"seed{settings.seed}",
         f"{settings.episodes}episodes",
     ]
-    parts += [Path(settings.model).stem] if settings.model is not None else []
+    parts += [str(Path(settings.model).with_suffix(""))] if settings.model is not None else []
     for name, short in SHORT_NAMES.items():
         value = getattr(settings, name)
         parts += [] if value is None else [f"{short}{value}" if isinstance(value, str) else f"{short}{value:g}"]

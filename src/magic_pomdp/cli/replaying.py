@@ -1,6 +1,7 @@
 """Commands that record episodes and show them, or let one see them live."""
 
 import re
+import shlex
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from magic_pomdp.cli.shared import (
     TaskName,
     TaskParameters,
     complain,
+    complain_of_failure,
     default,
     episode_progress,
     make_budget,
@@ -72,7 +74,12 @@ def record(task: TaskName, /, settings: RecordSettings) -> int:
         start_server()
     from magic_pomdp.core.registry import make_task
     from magic_pomdp.running.evaluate import PlannerChoice
-    from magic_pomdp.running.recording import RecordingInterrupted, record_episodes, save_recording
+    from magic_pomdp.running.recording import (
+        RecordingFailed,
+        RecordingInterrupted,
+        record_episodes,
+        save_recording,
+    )
     from magic_pomdp.running.saving import check_writable
 
     the_task = make_task(task, **task_parameters(settings.parameters))
@@ -86,15 +93,19 @@ def record(task: TaskName, /, settings: RecordSettings) -> int:
             recording = record_episodes(
                 the_task, choice, settings.episodes, settings.seed, settings.particles, settings.workers, advance
             )
+    except RecordingFailed as failure:
+        recording, code = failure.recording, complain_of_failure(failure)
     except RecordingInterrupted as interruption:
         recording, code = interruption.recording, complain("Interrupted.", INTERRUPTED)
+    if code != FINE:
         if not recording["episodes"]:
             return complain("No episode was finished, so nothing is saved.", code)
         path = path.with_name(f"partial-{path.name}")  # whatever was saved there before is complete, and stays
     save_recording(path, recording)
     outcomes = [episode["outcome"] for episode in recording["episodes"]]
     counts = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in dict.fromkeys(outcomes))
-    show(f"{len(outcomes)} episodes ({counts}); saved as {path}\nTo see them: magic-pomdp replay {path.name}")
+    show(f"{len(outcomes)} episodes ({counts}); saved as {path}")
+    show(f"To see them: magic-pomdp replay {shlex.quote(str(path))}")
     return code
 
 

@@ -2,6 +2,7 @@
 
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -42,6 +43,13 @@ PlannerName = Annotated[str, tyro.conf.arg(metavar="{magic,macro-despot,despot,p
 def complain(sentence: str, code: int) -> int:
     print(f"magic-pomdp: {sentence}", file=sys.stderr)
     return code
+
+
+def complain_of_failure(failure: Exception) -> int:
+    """Say that a job has failed, and where, if it was in this process: only then Python knows."""
+    if failure.__cause__ is not None:
+        traceback.print_exception(failure.__cause__)
+    return complain(str(failure), WRONG)
 
 
 def show(what: Any) -> None:

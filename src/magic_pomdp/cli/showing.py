@@ -23,7 +23,7 @@ from magic_pomdp.cli.shared import (
     show,
     task_parameters,
 )
-from magic_pomdp.running.saving import make_folder
+from magic_pomdp.running.saving import check_writable, make_folder
 
 
 @dataclass(frozen=True)
@@ -123,10 +123,11 @@ def demo(settings: DemoSettings) -> int:
     from magic_pomdp.running.workers import start_server
 
     start_server()
-    from magic_pomdp.show.demo import RECORDED, demo_planners, run_demo
+    from magic_pomdp.show.demo import PAGE, RECORDED, demo_planners, run_demo
     from magic_pomdp.show.tables import comparison_table
 
     folder = make_folder(settings.folder)
+    check_writable(folder / PAGE)
     runs = settings.episodes + min(RECORDED, settings.episodes)
     with episode_progress(len(demo_planners()) * runs) as advance:
         evaluations, page = run_demo(folder, settings.episodes, settings.seconds, settings.seed, advance)
@@ -149,14 +150,13 @@ def picture(task: TaskName, /, settings: PictureSettings) -> int:
     need("matplotlib", "Drawing", "show")
     from magic_pomdp.core.registry import make_task
     from magic_pomdp.running.evaluate import PlannerChoice
-    from magic_pomdp.running.saving import check_writable
-    from magic_pomdp.show.picture import draw_episode
+    from magic_pomdp.show.picture import check_picture, draw_episode
 
     the_task = make_task(task, **task_parameters(settings.parameters))
     budget = make_budget(settings.seconds, settings.steps)
     choice = PlannerChoice(settings.planner, settings.macro_length, budget, model=settings.model)
-    name = f"{the_task.name}_{choice.name}_seed{settings.seed}_episode{settings.episode}.png"
-    path = check_writable(settings.out or Path(re.sub(r"[^\w.-]", "-", name)))
+    name = f"{the_task.name or type(the_task).__name__}_{choice.name}_seed{settings.seed}_episode{settings.episode}.png"
+    path = check_writable(check_picture(settings.out or Path(re.sub(r"[^\w.-]", "-", name))))
     record = draw_episode(the_task, choice(the_task), path, settings.seed, settings.episode, settings.frames)
     show(f"{record.outcome}, return {record.total_return:.1f}, {record.steps} steps; saved as {path}")
     return FINE
@@ -172,7 +172,6 @@ def figures(task: TaskName, /, settings: FiguresSettings) -> int:
     from magic_pomdp.core.registry import make_task
     from magic_pomdp.running.evaluate import PlannerChoice
     from magic_pomdp.running.recording import record_episodes
-    from magic_pomdp.running.saving import check_writable
     from magic_pomdp.show.picture import SITUATIONS, check_look, check_picture, draw_situations
 
     the_task = make_task(task, **task_parameters(settings.parameters))
@@ -199,7 +198,6 @@ def video(
     need("matplotlib", "Drawing", "show")
     from magic_pomdp.cli.replaying import SUFFIX
     from magic_pomdp.running.recording import load_recording
-    from magic_pomdp.running.saving import check_writable
     from magic_pomdp.show.video import check_video, find_episode, write_video
 
     if not files:
@@ -238,7 +236,6 @@ def report(
     settings: ReportSettings,
 ) -> int:
     """Make one page of stored results, and open it: tables beside the paper's, plots, replays, settings, versions."""
-    from magic_pomdp.running.saving import check_writable
     from magic_pomdp.show.report import write_report
     from magic_pomdp.show.results import read_results
 

@@ -23,14 +23,14 @@ def tasks() -> int:
     """List the tasks that ship, with their sizes and parameters."""
     from rich.table import Table
 
-    from magic_pomdp.core.registry import SHIPPED, find_task
+    from magic_pomdp.core.registry import SHIPPED, make_task
 
     table = Table("task", "numbers in", "parameters", show_lines=True)
     for name in SHIPPED:
-        task_class = find_task(name)
-        about = (sys.modules[task_class.__module__].__doc__ or "").strip().splitlines()[0]
-        sizes = {kind: getattr(task_class, f"{kind}_size") for kind in ("state", "action", "observation", "context")}
-        fields = dataclasses.fields(task_class)  # type: ignore[arg-type]
+        task = make_task(name)  # sizes may depend on parameters
+        about = (sys.modules[type(task).__module__].__doc__ or "").strip().splitlines()[0]
+        sizes = {kind: getattr(task, f"{kind}_size") for kind in ("state", "action", "observation", "context")}
+        fields = [field for field in dataclasses.fields(task) if field.init]  # type: ignore[arg-type]
         table.add_row(
             f"[bold]{name}[/bold]\n{about}",
             "\n".join(f"{kind} {size}" for kind, size in sizes.items()),

@@ -1,6 +1,7 @@
 """Trained generators as files: a model is one safetensors file of a generator's arrays, with its card inside."""
 
 import dataclasses
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,13 @@ class Model:
     weights: np.ndarray
     card: dict[str, Any]
     """How it was trained (task, macro length, command, seed, minutes, updates, version) and what it scored."""
+
+    @property
+    def label(self) -> str:
+        """What results call it: where it came from, in short, and a fingerprint of its weights. A file that was trained
+        further has another one."""
+        place = "/".join(Path(self.name.removesuffix(".safetensors")).parts[-2:])
+        return f"{place} {hashlib.blake2b(self.weights.tobytes(), digest_size=4).hexdigest()}"
 
     @property
     def task(self) -> str:

@@ -224,10 +224,7 @@ def evaluate(
     the task's own settings). `workers` are as many as there are cores, unless told otherwise; 0 runs all in this
     process. The results do not depend on their number. `on_progress` is called with each record as it comes.
     """
-    if episodes < 1:
-        raise ValueError(f"The number of episodes must be at least 1, not {episodes}.")
-    if seed < 0:
-        raise ValueError(f"The seed must be at least 0, not {seed}.")
+    check_numbers(episodes, seed)
     make_planner = make_planner or PlannerChoice()
     workers = available_cores() if workers is None else workers
     if workers > 0 and type(task).__module__ == "__main__" and not _is_file("__main__"):
@@ -250,6 +247,14 @@ def evaluate(
     except JobFailed as failure:
         raise EvaluationFailed(str(failure), so_far()) from failure.__cause__
     return so_far()
+
+
+def check_numbers(episodes: int, seed: int) -> None:
+    """A ValueError if there are no such episodes."""
+    if episodes < 1:
+        raise ValueError(f"The number of episodes must be at least 1, not {episodes}.")
+    if seed < 0:
+        raise ValueError(f"The seed must be at least 0, not {seed}.")
 
 
 @dataclass(frozen=True)
@@ -296,14 +301,15 @@ def describe(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> 
 
 
 def _settings(task: Task, planner: Planner) -> dict[str, Any]:
-    """A planner's settings, with the task's own numbers where the planner leaves them to the task."""
+    """A planner's settings, with the task's own numbers where it leaves them to the task, and MAGIC's model."""
     settings = getattr(planner, "settings", None)
     if settings is None:
         return {}
-    return {
+    found = {
         name: getattr(task, name, None) if value is None else value
         for name, value in dataclasses.asdict(settings).items()
     }
+    return {**found, "model": planner.model.label} if isinstance(planner, MagicPlanner) else found
 
 
 def _parameters(task: Task) -> dict[str, Any]:

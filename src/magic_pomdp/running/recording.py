@@ -24,9 +24,9 @@ from magic_pomdp.core.views import borrow
 from magic_pomdp.planners.plan import Plan, Planner
 from magic_pomdp.planners.tree_top import top_of_tree
 from magic_pomdp.running.episode import NOT_PLANNED, EpisodeRecord, Moment, run_episode
-from magic_pomdp.running.evaluate import Evaluation, describe, warm_up
+from magic_pomdp.running.evaluate import Evaluation, check_numbers, describe, warm_up
 from magic_pomdp.running.saving import save_bytes
-from magic_pomdp.running.workers import available_cores, run_jobs
+from magic_pomdp.running.workers import JobFailed, available_cores, run_jobs
 
 kernel = njit(cache=True, error_model="numpy")
 
@@ -186,6 +186,14 @@ def _trace(task, context, states, actions, lengths, x, y, key, moved, random, ob
 # ------------------------------------------------------------------------------------------------------- many episodes
 
 
+class RecordingFailed(JobFailed):
+    """An episode failed; holds those that were finished."""
+
+    def __init__(self, sentence: str, recording: Recording) -> None:
+        super().__init__(sentence)
+        self.recording = recording
+
+
 class RecordingInterrupted(KeyboardInterrupt):
     """Ctrl-C while episodes were recorded; holds those that were finished."""
 
@@ -204,10 +212,7 @@ def record_episodes(
     on_progress: Callable[[EpisodeRecord], None] | None = None,
 ) -> Recording:
     """Run episodes 0 … episodes − 1 and take everything down; see `evaluate` for the arguments that it has, too."""
-    if episodes < 1:
-        raise ValueError(f"The number of episodes must be at least 1, not {episodes}.")
-    if seed < 0:
-        raise ValueError(f"The seed must be at least 0, not {seed}.")
+    check_numbers(episodes, seed)
     job = _RecordingJob(task, make_planner, seed, particles)
     _check_particles(particles)
     about = describe(task, make_planner, seed)  # what is wrong is found here, before a worker starts
@@ -221,6 +226,8 @@ def record_episodes(
                     on_progress(record)
     except KeyboardInterrupt:
         raise RecordingInterrupted(_recording(task, about, found)) from None
+    except JobFailed as failure:
+        raise RecordingFailed(str(failure), _recording(task, about, found)) from failure.__cause__
     return _recording(task, about, found)
 
 
@@ -281,7 +288,7 @@ def load_recording(path: Path) -> Recording:
         if isinstance(error, gzip.BadGzipFile):
             raise ValueError(f"{path} is not a recording, or is damaged.") from None
         raise ValueError(f"{path} cannot be read ({error.strerror}).") from None
-    except (EOFError, zlib.error, ValueError, RecursionError, MemoryError):
+    except (EOFError, zlib.error, ValueError, TypeError, OverflowError, RecursionError, MemoryError):
         raise ValueError(f"{path} is not a recording, or is damaged.") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"{path} is not a recording: `magic-pomdp record` makes one.")
@@ -327,20 +334,31 @@ def _decode(value: dict[str, Any]) -> Any:
     return flat.reshape([int(length) for length in value["shape"]])
 
 
+OF_EPISODE = {"episode", "outcome", "return", "steps", "context", "scene"}
+"""What every episode has, besides what is checked for its length."""
+OF_PLAN = {
+    *("time", "macro_actions", "lengths", "choice", "values", "uppers", "value", "lower", "upper"),
+    *("trials", "nodes", "depth", "steps", "seconds", "stopped_by"),
+}
+"""What every plan has."""
+
+
 def _is_whole(content: dict[str, Any]) -> bool:
     """Whether all is there, and of the right lengths, that a reader relies on."""
     try:
         for episode in content["episodes"]:
             frames = len(episode["states"])
             per_frame = ("particles", "sprites", "plan_of_frame", "belief_errors", "belief_spreads")
-            right = all(len(episode[name]) == frames for name in per_frame)
+            right = episode.keys() >= OF_EPISODE and all(plan.keys() >= OF_PLAN for plan in episode["plans"])
+            right = right and all(len(episode[name]) == frames for name in per_frame)
             right = right and all(len(episode[name]) == frames - 1 for name in ("rewards", "actions", "observations"))
             right = right and all(0 <= number < len(episode["plans"]) for number in episode["plan_of_frame"])
             right = right and all(0 <= plan["choice"] < len(plan["macro_actions"]) for plan in episode["plans"])
             if not right or episode["particles"].ndim != 3:
                 return False
-        return bool(content["task"]["name"] and content["planner"]["name"] and content["episodes"])
-    except (KeyError, TypeError, AttributeError):
+        names = content["task"]["name"] and content["planner"]["name"]
+        return bool(names and content["episodes"] and "seed" in content)
+    except (KeyError, TypeError, AttributeError, ValueError):
         return False
 
 

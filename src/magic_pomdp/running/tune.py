@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from magic_pomdp.core.task import Task
-from magic_pomdp.running.evaluate import PlannerChoice, evaluate, planner_settings
+from magic_pomdp.running.evaluate import PlannerChoice, check_numbers, describe, evaluate, planner_settings
 
 if TYPE_CHECKING:
     import optuna
@@ -34,6 +34,7 @@ class Range:
 
 DESPOT_RANGES = {"scenarios": Range(5, 500, True), "xi": Range(0.5, 1.0)}
 RANGES: dict[str, dict[str, Range]] = {
+    "magic": DESPOT_RANGES,
     "macro-despot": DESPOT_RANGES,
     "despot": DESPOT_RANGES,
     "pomcpow": {
@@ -83,35 +84,44 @@ def tune(
     import optuna
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
+    from optuna.trial import TrialState
 
     if trials < 1:
         raise ValueError(f"The number of trials must be at least 1, not {trials}.")
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    check_numbers(episodes, seed)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # it warns of interruptions, with a traceback
     ranges = RANGES[choice.name]
+    about = describe(task, choice, seed).to_json()
+    present = about["settings"]
     question = {
-        "task": task.name,
+        "task": about["task"],
+        "task_parameters": about["task_parameters"],
         "planner": choice.name,
         "macro_length": choice.length(task),
         "budget": str(choice.budget_for(task)),
+        "settings": {name: value for name, value in present.items() if name not in ranges},
         "episodes": episodes,
         "seed": seed,
     }
+    question = json.loads(json.dumps(question))  # as the storage will give it back
     _check_storage(storage)
     study = optuna.create_study(
         storage=JournalStorage(JournalFileBackend(str(storage))),
         study_name="tuning",
         direction="maximize",
-        sampler=optuna.samplers.TPESampler(seed=seed, multivariate=True),
         load_if_exists=True,
     )
+    begun = len(study.get_trials(deepcopy=False))
+    # another seed than before an interruption, or the same settings would be tried again
+    study.sampler = optuna.samplers.TPESampler(seed=seed + begun, multivariate=True)
     stored = study.user_attrs.get("question")
     if stored is None:
         study.set_user_attr("question", question)
-        present = dataclasses.asdict(choice(task).settings)
-        study.enqueue_trial({name: _within(present[name] or getattr(task, name), ranges[name]) for name in ranges})
     elif stored != question:
         changed = ", ".join(f"{name} {stored.get(name)}" for name in question if stored.get(name) != question[name])
         raise ValueError(f"{storage} holds a search with {changed}: name another file, or ask for the same.")
+    if not study.get_trials(states=[TrialState.COMPLETE, TrialState.WAITING]):  # new, or interrupted in its first trial
+        study.enqueue_trial({name: _within(present[name], ranges[name]) for name in ranges})
 
     def attempt(trial: "optuna.Trial") -> float:
         settings = {name: where.suggest(trial, name) for name, where in ranges.items()}
@@ -122,9 +132,9 @@ def tune(
             on_trial(trial.number, {"settings": settings, "return_mean": found.return_mean})
         return found.return_mean
 
-    finished = len(study.get_trials(states=[optuna.trial.TrialState.COMPLETE]))
+    finished = len(study.get_trials(states=[TrialState.COMPLETE]))
     study.optimize(attempt, n_trials=max(0, trials - finished))
-    complete = study.get_trials(states=[optuna.trial.TrialState.COMPLETE])
+    complete = study.get_trials(states=[TrialState.COMPLETE])
     ordered = sorted(complete, key=lambda trial: -(trial.value or 0.0))
     return Tuning(
         choice.name,

@@ -18,6 +18,7 @@ PLANNERS = ("magic", "macro-despot", "despot")
 """Learned macro-actions, handcrafted ones, and none."""
 RECORDED = 2
 """Episodes of each planner that can be replayed."""
+PAGE = "report.html"
 TITLE = "MAGIC on Light-Dark"
 
 
@@ -47,6 +48,6 @@ def run_demo(
         save_json(result, evaluations[-1].to_json())
         save_recording(recorded, recording)
         files += [result, recorded]
-    page = folder / "report.html"
+    page = folder / PAGE
     write_report(page, read_results(files), TITLE)
     return evaluations, page

@@ -222,11 +222,16 @@ class LiveServer:
 
     def _start_process(self) -> None:
         self._process, self._connection = start_process(run_session, self.task, self.choice, self.seed)
-        self._send({"kind": "watch", "count": len(self._tabs)})
+        self._tell_watchers()
 
     def _send(self, command: Command) -> None:
         with self._sending, suppress(OSError):  # of a process that has died: `run` sees to it
             self._connection.send(command)
+
+    def _tell_watchers(self) -> None:
+        """Say how many tabs there are. They are counted while nobody else sends, so that the last count is right."""
+        with self._sending, suppress(OSError):
+            self._connection.send({"kind": "watch", "count": len(self._tabs)})
 
     def _say_how_it_ended(self) -> str:
         self._process.join(timeout=1.0)
@@ -269,7 +274,7 @@ class LiveServer:
         gone = threading.Event()
         sender = threading.Thread(target=self._send_news, args=(tab, gone), daemon=True)
         sender.start()
-        self._send({"kind": "watch", "count": len(self._tabs)})
+        self._tell_watchers()
         try:
             with suppress(ConnectionClosed):
                 for text in tab:
@@ -279,7 +284,7 @@ class LiveServer:
                         tab.send(to_text({"trouble": str(error)}))
         finally:
             self._tabs.discard(tab)
-            self._send({"kind": "watch", "count": len(self._tabs)})
+            self._tell_watchers()
             gone.set()
             self.board.wake()
 

@@ -126,12 +126,15 @@ def _variant(one: dict[str, Any], evaluations: Sequence[dict[str, Any]]) -> str:
     return ", ".join(found)
 
 
-def _label(
-    one: dict[str, Any], evaluations: Sequence[dict[str, Any]], names: Sequence[str] = ("budget", "seed")
-) -> str:
+def _label(one: dict[str, Any], evaluations: Sequence[dict[str, Any]], with_budget: bool = True) -> str:
     """A planner's name, with what tells this evaluation from others of the same planner."""
-    words = {"budget": budget_words(one["budget"]), "seed": f"seed {one['seed']}"}
-    different = [name for name in names if any(other[name] != one[name] for other in _like(one, evaluations))]
+    words = {
+        **({"budget": budget_words(one["budget"])} if with_budget else {}),
+        "macro_length": f"length {one.get('macro_length') or '–'}",
+        "seed": f"seed {one['seed']}",
+        "version": f"version {one.get('version', '?')}",
+    }
+    different = [name for name in words if any(other.get(name) != one.get(name) for other in _like(one, evaluations))]
     parts = [planner_name(one["planner"]), *(words[name] for name in different), _variant(one, evaluations)]
     return ", ".join(part for part in parts if part)
 
@@ -211,7 +214,7 @@ def _anytime_plots(evaluations: Sequence[dict[str, Any]]) -> list[dict[str, Any]
         for one in evaluations:
             if one["budget"] and one["budget"].get(unit):
                 point = [one["budget"][unit], one["return_mean"], one["return_stderr"]]
-                curves.setdefault(_label(one, evaluations, ("seed",)), []).append(point)
+                curves.setdefault(_label(one, evaluations, with_budget=False), []).append(point)
         found = {name: sorted(points) for name, points in curves.items() if len(points) > 1}
         series = [
             {"name": name, "colour": number % COLOURS, "points": points}
@@ -256,8 +259,8 @@ def _bench(bench: dict[str, Any]) -> str:
     rows = []
     for one in bench["measurements"]:
         figures = [
-            _cell(f"{number_words(figure, 0 if figure >= 1000 else 3)} {one['unit']}")
-            for figure in (one["value"], one["median"])
+            _cell("–" if figure is None else f"{number_words(figure, 0 if figure >= 1000 else 3)} {one['unit']}")
+            for figure in (one["value"], one.get("median"))
         ]
         rows.append([f"<th scope='row'>{escape(one['name'])}</th>", *figures, _cell(f"{one['ratio']:.3g}")])
     about = [bench["processor"], *(f"{name} {bench[name]}" for name in ("python", "numba") if name in bench)]

@@ -169,13 +169,18 @@ def _add_ablation(results: Results, content: dict[str, Any]) -> None:
         float(row["success_rate"]), float(row["minutes"]), float(row["updates"])
     results.ablations.append(content)
     start = content["handcrafted"]
-    curves = [Curve(one["conditioning"], tuple(one["curve"])) for one in content["trainings"]]
+    several = len({one["critic"] for one in content["trainings"]}) > 1
+    curves = [
+        Curve(f"{one['conditioning']}, {one['critic']}" if several else one["conditioning"], tuple(one["curve"]))
+        for one in content["trainings"]
+    ]
     results.curves.append(Curves(content["task"], tuple(curves), float(start["return_mean"])))
 
 
 def _add_bench(results: Results, content: dict[str, Any]) -> None:
     for one in content["measurements"]:
-        str(one["name"]), float(one["value"]), float(one["median"]), str(one["unit"]), float(one["ratio"])
+        # older files have no median
+        str(one["name"]), float(one["value"]), float(one.get("median", 0.0)), str(one["unit"]), float(one["ratio"])
     results.benches.append(content)
 
 

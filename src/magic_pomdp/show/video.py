@@ -147,15 +147,16 @@ class _Film:
             return np.append(values[: step + 1], values[step])
 
         everything = [value, returns]
-        if all(plan["lower"] is not None and plan["upper"] is not None for plan in plans):
-            lower, upper = (np.array([plan[name] for plan in plans]) for name in ("lower", "upper"))
+        # None, of a plan without bounds, becomes NaN
+        lower, upper = (np.array([plan[name] for plan in plans], dtype=np.float64) for name in ("lower", "upper"))
+        if np.isfinite(upper - lower).any():
             everything += [lower, upper]
             band = {"color": colours["belief"], "alpha": 0.22, "lw": 0, "step": "post"}
             axes.fill_between(steps, so_far(lower), so_far(upper), **band)
         line = {"lw": 1.6 * scale, "drawstyle": "steps-post"}
         axes.plot(steps, so_far(value), color=colours["belief"], **line)
         axes.plot(steps, so_far(returns), color=colours["goal"], **line)
-        low, high = min(map(np.min, everything)), max(map(np.max, everything))
+        low, high = min(map(np.nanmin, everything)), max(map(np.nanmax, everything))
         pad = 0.1 * (high - low) or 1.0
         axes.axvline(now, color=colours["text"], lw=scale, alpha=0.5)
         axes.set(xlim=(0, last), ylim=(low - pad, high + pad), xticks=[], yticks=[])
@@ -196,4 +197,7 @@ def _write_gif(path: Path, frames: Iterator[np.ndarray], size: tuple[int, int], 
         sheet.paste(picture, (0, size[1] * number))
     colours = sheet.quantize(128, method=Image.Quantize.MEDIANCUT)
     first, *rest = (picture.quantize(palette=colours, dither=Image.Dither.NONE) for picture in pictures)
-    first.save(path, "GIF", save_all=True, append_images=rest, duration=round(1000 / fps), loop=0, optimize=True)
+    # a GIF counts in hundredths of a second: each frame ends at the one nearest to its time
+    ends = np.round(100.0 / fps * np.arange(len(pictures) + 1)).astype(int)
+    durations = [10 * int(hundredths) for hundredths in np.diff(ends)]
+    first.save(path, "GIF", save_all=True, append_images=rest, duration=durations, loop=0, optimize=True)

@@ -42,5 +42,5 @@ const Data = (() => {
     return parse(await new Response(stream).text());
   }
 
-  return { Numbers, parse, unpack };
+  return { parse, unpack };
 })();

@@ -33,10 +33,14 @@ const Drawing = (() => {
     constructor(canvas, scene) {
       this.canvas = canvas;
       this.context = canvas.getContext("2d");
-      this.scene = scene;
       this.colours = PALETTE.light;
+      this.setScene(scene);
+    }
+
+    setScene(scene) {
+      this.scene = scene;
       const [left, bottom, right, top] = scene.view;
-      canvas.style.aspectRatio = `${right - left} / ${top - bottom}`;
+      this.canvas.style.aspectRatio = `${right - left} / ${top - bottom}`;
       this.resize();
     }
 

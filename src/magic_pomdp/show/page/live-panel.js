@@ -70,7 +70,7 @@ const Live = (() => {
         this.setTheme(this.theme);
         this.stage?.resize();
       } else if (scene) {
-        this.stage.scene = scene;
+        this.stage.setScene(scene);
         this.redraw();
       }
     }

@@ -81,6 +81,8 @@
     }
 
     showAbout({ task, planners, limits }) {
+      if (this.task !== undefined && this.task !== task) location.reload(); // another server has taken this one's place
+      this.task = task;
       document.getElementById("title").textContent = task;
       this.planner.replaceChildren(...planners.map((name) => new Option(plannerName({ name }), name)));
       [this.length.min, this.length.max] = limits.macro_length;

@@ -26,7 +26,7 @@ const Panels = (() => {
   function plannerAbout({ budget, macro_length: length }) {
     const parts = [];
     if (length > 1) parts.push(`length ${length}`);
-    if (budget) parts.push(budget.seconds !== null ? `${budget.seconds} s a plan` : `${budget.steps.toLocaleString("en")} steps a plan`);
+    if (budget) parts.push(budget.steps ? `${budget.steps.toLocaleString("en")} steps a plan` : `${budget.seconds} s a plan`);
     return parts.join(", ");
   }
 

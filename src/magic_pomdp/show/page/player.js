@@ -98,7 +98,7 @@ const Players = (() => {
     makeCharts(onSeek) {
       const { episode } = this;
       const plans = episode.plan_of_frame.map((number) => episode.plans[number]);
-      const bounded = plans.every(({ lower, upper }) => lower !== null && upper !== null);
+      const bounded = plans.some(({ lower, upper }) => lower !== null && upper !== null);
       const band = bounded ? [plans.map(({ lower }) => lower), plans.map(({ upper }) => upper)] : null;
       const chart = (title, series) => new Charts.LineChart(title, series, onSeek, this.tooltip);
       return [

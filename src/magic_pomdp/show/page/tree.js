@@ -164,7 +164,7 @@ const Trees = (() => {
       else if (event.key === "Home") next = all[0];
       else if (event.key === "End") next = all[all.length - 1];
       else if (event.key === "ArrowRight" && opened === "false") this.setOpen(entry, true);
-      else if (event.key === "ArrowRight" && opened === "true") next = all[at + 1];
+      else if (event.key === "ArrowRight") next = opened === "true" ? all[at + 1] : null;
       else if (event.key === "ArrowLeft" && opened === "true") this.setOpen(entry, false);
       else if (event.key === "ArrowLeft") next = entry.parentElement.closest('[role="treeitem"]');
       else if (event.key === "Enter") this.setOpen(entry, opened !== "true");
