@@ -104,7 +104,7 @@ BAD_INPUTS = {
     "tiger --map": "--map needs a value.",
     "tiger --map=": "--map needs a value.",
     "crowd-driving --variant sideways": "The variant must be one of default, reference, not 'sideways'.",
-    "crowd-driving --map missing.net.xml": "There is no file missing.net.xml",
+    "crowd-driving --map missing.net.xml": "The road network missing.net.xml cannot be read",
     "tiger --json missing/result.json": "There is no folder",
     "tiger --json .": "is a folder: name a file in it.",
     "missing_module:MyTask": "There is no module 'missing_module'",
