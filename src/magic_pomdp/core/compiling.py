@@ -110,6 +110,7 @@ COMPILED = (
     "upper_bound",
     "draw_action",
     "rollout_action",
+    "guide",
     "particle_features",
     "context_features",
     "state_distance",

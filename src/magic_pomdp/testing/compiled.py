@@ -87,6 +87,14 @@ def rollout_actions(task, contexts, states, choices, randoms, actions, results):
 
 
 @compiled
+def guides(task, contexts, states, macro_actions, lengths, results):
+    contexts, states, macro_actions = borrow(contexts), borrow(states), borrow(macro_actions)
+    lengths = borrow(lengths)
+    for i in range(len(states)):
+        results[i] = task.guide(contexts[i], states[i], macro_actions[i], lengths[i])
+
+
+@compiled
 def particle_features(task, contexts, states, features, results):
     contexts, states, features = borrow(contexts), borrow(states), borrow(features)
     for i in range(len(states)):
@@ -116,6 +124,7 @@ KERNELS = {
     "upper_bound": upper_bounds,
     "draw_action": draw_actions,
     "rollout_action": rollout_actions,
+    "guide": guides,
     "particle_features": particle_features,
     "context_features": context_features,
     "state_distance": state_distances,

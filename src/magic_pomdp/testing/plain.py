@@ -37,11 +37,14 @@ class Record(NamedTuple):
         """What to call a function with, one row for each call; those that it fills hold NaN."""
         function, count = FUNCTIONS[name], len(self.states)
         size = task.context_features_size if name == "context_features" else task.particle_features_size
+        primitive, macro_actions = primitive_actions(task), task.macro_actions(task.macro_length)
         known = {
             "context": self.contexts,
             "state": self.moved if name == "log_likelihood" else self.states,
             "action": self.actions,
-            "actions": np.broadcast_to(choices := primitive_actions(task), (count, *choices.shape)),
+            "actions": np.broadcast_to(primitive, (count, *primitive.shape)),
+            "macro_actions": np.broadcast_to(macro_actions.actions, (count, *macro_actions.actions.shape)),
+            "lengths": np.broadcast_to(macro_actions.lengths, (count, len(macro_actions))),
             "random": self.streams,
             "observation": self.observations,
             "other": self.moved,
@@ -188,6 +191,21 @@ def check_unobserved(task: Task, record: Record) -> Iterator[Finding]:
             what = f"from {record.states[index].tolist()} it returned {got} and left {unseen['state'].tolist()}"
             advice = "Let step call it first and observe afterwards, so that both draw the same chance"
             yield Finding("step_unobserved", what, f"{expected} and {seen['state'].tolist()}, as after step", advice)
+            return
+
+
+def check_guide(task: Task, record: Record) -> Iterator[Finding]:
+    """Whether a guide names a macro-action that there is."""
+    if type(task).guide is Task.guide:
+        return
+    rows = record.arguments(task, "guide")
+    count = rows["lengths"].shape[1]
+    for index in range(len(record.states)):
+        choice = call(task, "guide", _row(rows, index))
+        if not isinstance(choice, Integral) or not 0 <= choice < count:
+            seen = f"from {record.states[index].tolist()} it returned {choice!r}"
+            advice = "Return the number of a row of `macro_actions`, of which there may be any number"
+            yield Finding("guide", seen, f"a whole number from 0 to {count - 1}", advice)
             return
 
 

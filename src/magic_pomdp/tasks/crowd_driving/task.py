@@ -31,8 +31,9 @@ from magic_pomdp.tasks.crowd_driving.car import (
     move,
 )
 from magic_pomdp.tasks.crowd_driving.drawing import crowd_scene, crowd_sprites
+from magic_pomdp.tasks.crowd_driving.driver import go_along, pick_macro_action, safe_speed, speed_for_road
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
-from magic_pomdp.tasks.crowd_driving.layout import ARC, AREA, CARS_FROM, PROGRESS, SEEN, STEPS, TRACK
+from magic_pomdp.tasks.crowd_driving.layout import ARC, AREA, CARS_FROM, PROGRESS, ROAD_END, SEEN, STEPS, TRACK
 from magic_pomdp.tasks.crowd_driving.roads import JUNCTION, advance, draw_place, inside, place_on
 from magic_pomdp.tasks.crowd_driving.traffic import DRAWS, Traffic
 
@@ -47,12 +48,14 @@ HANDCRAFTED = (
     (0.0, 0.0),
 )  # fmt: skip
 """Speed and steering of the handcrafted macro-actions."""
+LOOK, LOOK_TIME = 4.0, 0.5
+"""A driver steers for the point of the path so many metres, and so many seconds at the present speed, ahead."""
 SHORTCUT = 1.1
 """The robot may come on faster than it drives, where it cuts a bend of the path."""
 
-AHEAD = (1.0, 2.5, 4.5, 7.0, 10.0, 14.0, 19.0, 25.0, 32.0, 40.0)
+PATH_AHEAD = (1.0, 2.5, 4.5, 7.0, 10.0, 14.0, 19.0, 25.0, 32.0, 40.0)
 """Metres along the path at which the networks look at it."""
-OWN_FEATURES = 8 + 2 * len(AHEAD)
+OWN_FEATURES = 8 + 2 * len(PATH_AHEAD)
 CAR_FEATURES = 10
 ROAD = 20.0
 """A length in whose units the networks see what is around the robot."""
@@ -83,8 +86,8 @@ class CrowdDriving(Traffic):
     slow_reward: float = -100.0 * (1.0 - 0.98) / (1.0 - 0.98**40)
     """For every step that begins slower than 3 m/s: over a search's depth as bad as a failure."""
     key_cell: float = 10.0
-    """Observations share a branch of the search if all cars near the robot are in the same cells of this side. With 0,
-    all observations share one."""
+    """Observations share a branch of the search if all cars near the robot are in the same cells of this side, of which
+    the robot is in the middle of one. With 0, all observations share one."""
     key_range: float = 12.0
     """How near."""
     reference_keys: bool = False
@@ -138,7 +141,7 @@ class CrowdDriving(Traffic):
         """Where everybody starts, and the robot's path."""
         roads = self.roads()
         cars = context[CARS_FROM : self.path_from()]
-        for _ in range(DRAWS):
+        for _ in range(DRAWS):  # the last draw is kept in any case: a map may have no better start
             exit = self.draw_path(roads, random, context)
             if exit and (self.reference or not self.leaves(roads, context, cars)):
                 break
@@ -151,6 +154,7 @@ class CrowdDriving(Traffic):
         lane, arc = draw_place(roads, entry, random)
         exit = lay_path(roads, lane, arc, JUNCTION + 1 + self.entries, self.exits, random, context[first:])
         context[AREA] = (1 << JUNCTION) | (1 << (JUNCTION + 1 + entry)) | exit
+        context[ROAD_END] = leaves_areas(roads, context[first:], int(context[AREA]))
         along_x, along_y = context[first + 2] - context[first], context[first + 3] - context[first + 1]
         length = math.sqrt(along_x * along_x + along_y * along_y)
         cars = context[CARS_FROM:first]
@@ -226,12 +230,14 @@ class CrowdDriving(Traffic):
         return self.progress_reward * POINT * (passed - before) + (self.slow_reward if slow else 0.0), outcome
 
     def passed(self, context, point, x, y):
-        """Which point of the path the robot has come to: on as long as the next one is not farther away."""
+        """Which point of the path the robot has come to: on as long as the next one is another and not farther away."""
         first = self.path_from()
         while point < self.path_points - 2:
             at_x, at_y = context[first + 2 * point], context[first + 2 * point + 1]
             next_x, next_y = context[first + 2 * point + 2], context[first + 2 * point + 3]
             if (at_x - x) ** 2 + (at_y - y) ** 2 < (next_x - x) ** 2 + (next_y - y) ** 2:
+                break
+            if at_x == next_x and at_y == next_y:  # where the road ends
                 break
             point += 1
         return point
@@ -274,7 +280,7 @@ class CrowdDriving(Traffic):
             for car in range(SEEN, len(observation), SEEN):
                 x, y = observation[car + X] - observation[X], observation[car + Y] - observation[Y]
                 if abs(x) < self.key_range and abs(y) < self.key_range:
-                    cell = 4096 * math.floor(x / self.key_cell) + math.floor(y / self.key_cell)
+                    cell = 4096 * math.floor(x / self.key_cell + 0.5) + math.floor(y / self.key_cell + 0.5)
                     key = (1_000_003 * key + 131 * car + cell) % KEYS
         return key
 
@@ -295,6 +301,25 @@ class CrowdDriving(Traffic):
         rest = (1.0 - self.discount**steps) / (1.0 - self.discount)
         total += fade * rest * self.progress_reward * SHORTCUT * TOP_SPEED * DURATION
         return min(total, self.progress_reward * POINT * (self.path_points - 2 - state[PROGRESS]))
+
+    def drive(self, context, state):
+        """Speed and steering of a driver who looks only at what is seen: along the path, as fast as it can stop behind
+        whoever is in the way, and where the road ends before the episode does, no faster than to use it up."""
+        first, point = self.path_from(), int(state[PROGRESS])
+        ahead = int((LOOK + LOOK_TIME * max(0.0, state[SPEED])) / POINT)
+        at = first + 2 * min(point + ahead, self.path_points - 1)
+        steer = go_along(state, context[at], context[at + 1])
+        speed = min(TOP_SPEED, safe_speed(state, self.cars, steer))
+        road = POINT * (context[ROAD_END] - point)
+        speed = min(speed, speed_for_road(road, DURATION * (self.max_steps - state[STEPS]), SLOW))
+        return speed, steer
+
+    def guide(self, context, state, macro_actions, lengths):
+        speed, steer = self.drive(context, state)
+        return pick_macro_action(state[SPEED], speed, steer, SLOW, macro_actions, lengths)
+
+    def rollout_action(self, context, state, actions, random, action):
+        action[0], action[1] = self.drive(context, state)
 
     def draw_action(self, actions, random, action):
         action[0] = TOP_SPEED * uniform(random)
@@ -319,11 +344,13 @@ class CrowdDriving(Traffic):
         last = states[-1]
         failed = last[-1] == FAILURE
         collided = failed and self.collides(last)
+        left = failed and not collided and self.leaves(self.roads(), context, last)
         return {
             "distance": POINT * float(last[PROGRESS]),
             "stall_rate": float((states[1:, SPEED] < SLOW).mean()),
             "collision_rate": float(collided),
-            "off_road_rate": float(failed and not collided),
+            "off_road_rate": float(left),
+            "backwards_rate": float(failed and not collided and not left),
         }
 
     def scene(self, context: np.ndarray) -> Scene:
@@ -348,8 +375,8 @@ class CrowdDriving(Traffic):
         features[6], features[7] = ahead_and_aside(
             state, context[at + 2] - context[at], context[at + 3] - context[at + 1], POINT
         )
-        for k in range(len(AHEAD)):
-            at = first + 2 * min(point + int(AHEAD[k] / POINT), self.path_points - 1)
+        for k in range(len(PATH_AHEAD)):
+            at = first + 2 * min(point + int(PATH_AHEAD[k] / POINT), self.path_points - 1)
             features[8 + 2 * k], features[9 + 2 * k] = ahead_and_aside(
                 state, context[at] - state[X], context[at + 1] - state[Y], ROAD
             )
@@ -402,3 +429,14 @@ def lay_path(roads, lane, arc, first_exit, exits, random, path):
             if exit == 0 and inside(roads, x, y, 1 << area):
                 exit = 1 << area
     return exit
+
+
+@njit
+def leaves_areas(roads, path, mask):
+    """The first point of a path that is in none of the areas of a mask, or from which on it stays where it is."""
+    points = len(path) // 2
+    for k in range(1, points):
+        stays = path[2 * k] == path[2 * k - 2] and path[2 * k + 1] == path[2 * k - 1]
+        if stays or not inside(roads, path[2 * k], path[2 * k + 1], mask):
+            return k
+    return points
