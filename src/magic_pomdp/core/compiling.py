@@ -108,6 +108,7 @@ COMPILED = (
     "condition",
     "observation_key",
     "upper_bound",
+    "bound_within",
     "draw_action",
     "rollout_action",
     "guide",

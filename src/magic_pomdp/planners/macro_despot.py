@@ -324,7 +324,7 @@ def set_bounds(task, context, choices, rules, tree, node):
     if node.depth < rules.horizon:
         upper = 0.0
         for row in range(node.first_scenario, node.first_scenario + node.scenario_count):
-            upper += task.upper_bound(context, tree.states[row])
+            upper += task.bound_within(context, tree.states[row], rules.horizon - node.depth)
         node.upper = max(node.lower, upper / len(tree.keys))
 
 

@@ -72,6 +72,13 @@ def upper_bounds(task, contexts, states, results):
 
 
 @compiled
+def bounds_within(task, contexts, states, steps, results):
+    contexts, states, steps = borrow(contexts), borrow(states), borrow(steps)
+    for i in range(len(states)):
+        results[i] = task.bound_within(contexts[i], states[i], steps[i])
+
+
+@compiled
 def draw_actions(task, choices, randoms, actions, results):
     choices, randoms, actions = borrow(choices), borrow(randoms), borrow(actions)
     for i in range(len(actions)):
@@ -122,6 +129,7 @@ KERNELS = {
     "log_likelihood": log_likelihoods,
     "observation_key": observation_keys,
     "upper_bound": upper_bounds,
+    "bound_within": bounds_within,
     "draw_action": draw_actions,
     "rollout_action": rollout_actions,
     "guide": guides,

@@ -22,6 +22,10 @@ HOLD = 8
 """Episodes that are recorded, their longest length, and for how long at most every other one repeats an action."""
 
 
+NUMBERS = ("upper_bound", "bound_within", "state_distance")
+"""Functions that return a finite number."""
+
+
 class Record(NamedTuple):
     """What happened in some episodes of random actions, one row for each step."""
 
@@ -45,6 +49,7 @@ class Record(NamedTuple):
             "actions": np.broadcast_to(primitive, (count, *primitive.shape)),
             "macro_actions": np.broadcast_to(macro_actions.actions, (count, *macro_actions.actions.shape)),
             "lengths": np.broadcast_to(macro_actions.lengths, (count, len(macro_actions))),
+            "steps": np.arange(count) % task.search_depth,
             "random": self.streams,
             "observation": self.observations,
             "other": self.moved,
@@ -98,10 +103,9 @@ def _check_result(name: str, result) -> None:
         if not isinstance(result, Integral) or not -(2**63) <= int(result) < 2**63:
             advice = "Turn the observation into cells with int(…) or math.floor(…), and combine them into one number"
             raise Broken(name, f"it returned {result!r}", "a whole number of at most 64 bits", advice)
-    elif name in ("upper_bound", "state_distance") and (not isinstance(result, Real) or not math.isfinite(result)):
-        raise Broken(
-            name, f"it returned {result!r}", "a finite number", "Look for a division by zero or a missing return"
-        )
+    elif name in NUMBERS and (not isinstance(result, Real) or not math.isfinite(result)):
+        advice = "Look for a division by zero or a missing return"
+        raise Broken(name, f"it returned {result!r}", "a finite number", advice)
 
 
 def record_episodes(task: Task) -> Record:

@@ -15,8 +15,8 @@ from magic_pomdp.planners.macro_despot import DespotSettings
 from magic_pomdp.running.episode import draw_beginning, step_world
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
 from magic_pomdp.tasks.crowd_driving.layout import ARC, AREA, PROGRESS, ROAD_END, SEEN, STEPS, TRACK
+from magic_pomdp.tasks.crowd_driving.path import leaves_areas
 from magic_pomdp.tasks.crowd_driving.roads import place_on
-from magic_pomdp.tasks.crowd_driving.task import leaves_areas
 
 CARS = 5
 GO = np.array([6.0, 0.0])
