@@ -249,6 +249,11 @@ class RollsOutByTheWrongName(Corridor):
         return np.float64("0")
 
 
+class GuidesNowhere(Corridor):
+    def guide(self, context, state, macro_actions, lengths):
+        return len(lengths)
+
+
 class SceneOfWords(Corridor):
     def scene(self, context):
         return "a corridor"
@@ -316,6 +321,7 @@ def test_right_task_passes_in_either_mode():
         (DrawsHalfAnAction, "draw_action", "elements [0] of `action`"),
         (DrawsFromElsewhere, "draw_action", "action differed"),
         (DrawsTooLongAnAction, "draw_action", "IndexError"),
+        (GuidesNowhere, "guide", "it returned 3"),
         (SceneOfWords, "scene", "it returned 'a corridor'"),
         (SceneBeyondTheState, "scene", "the numbers (0, 9) of a state"),
         (SpritesNotANumber, "sprites", "cannot be drawn"),

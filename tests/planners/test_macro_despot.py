@@ -85,6 +85,35 @@ def test_a_closed_gap_is_the_optimum_over_the_scenarios(policy, sequences):
     assert plan.upper == pytest.approx(optimum, abs=1e-5)
 
 
+class GuidedTiger(Tiger):
+    """Opens a door at once, or listens for ever."""
+
+    name = "guided-tiger"
+    patient: bool = True
+
+    def guide(self, context, state, macro_actions, lengths):
+        return LISTEN if self.patient else OPEN_LEFT
+
+
+def test_a_guide_gives_the_first_lower_bound():
+    particles = np.zeros((10, 1))
+    settings = DespotSettings(scenarios=20, search_depth=5)
+    for patient in (True, False):
+        task = GuidedTiger(patient=patient)
+        planner = MacroDespot(task, settings=settings)
+        plan = planner.plan(particles, np.zeros(0), budget=Budget(steps=1), keep_tree=True)
+        root = plan.tree.nodes[ROOT]
+        assert planner.settings.default_policy == "guided"
+        assert root.default_macro == (LISTEN if patient else OPEN_LEFT)
+        if patient:
+            assert root.default_value == pytest.approx(sum(task.listen_reward * task.discount**k for k in range(5)))
+        greedy = MacroDespot(task, settings=dataclasses.replace(settings, default_policy="greedy"))
+        assert greedy.settings.default_policy == "greedy"
+    assert MacroDespot(make_task("tiger")).settings.default_policy == "greedy"
+    with pytest.raises(ValueError, match="tiger has no guide"):
+        tiger(default_policy="guided")
+
+
 def tiger_values(task, horizon):
     """Exact values of the best policy for a lead of the heard sides, by backward induction over the belief."""
     leads = np.arange(-horizon - 2, horizon + 3)

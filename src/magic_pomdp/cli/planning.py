@@ -74,8 +74,12 @@ class EvaluateSettings:
     """DESPOT: K, how many sampled futures a search shares among its nodes."""
     xi: Annotated[float | None, default("FLOAT", "0.95")] = None
     """DESPOT: ξ, the share of the root's gap that a trial leaves alone."""
-    default_policy: Annotated[Literal["greedy", "random"] | None, default("{greedy,random}", "greedy")] = None
-    """DESPOT: whose earnings are the search's first lower bounds: greedy in the task's upper bound, or random."""
+    default_policy: Annotated[
+        Literal["guided", "greedy", "random"] | None,
+        default("{guided,greedy,random}", "guided if the task has a guide, else greedy"),
+    ] = None
+    """DESPOT: whose earnings are the search's first lower bounds: guided by the task, greedy in its upper bound, or
+    random."""
     exploration: Annotated[float | None, default("FLOAT", "the task's own")] = None
     """POMCPOW: c, how much an action's rarity counts against its value."""
     action_widening: Annotated[float | None, default("FLOAT", "the task's own")] = None

@@ -70,6 +70,8 @@ class Task:
     observation_key(self, observation) -> int                               equal keys share a branch; cells of noise
     draw_action(self, actions, random, action)                              fill a random action; a row of `actions`
     rollout_action(self, context, state, actions, random, action)           fill a guess at a good one; a random one
+    bound_within(self, context, state, steps) -> float                      the same within so many steps
+    guide(self, context, state, macro_actions, lengths) -> int              which macro-action is sensible there
     step_unobserved(self, context, state, action, random, unseen) -> …      a step without its observation
     condition(self, context, state, action, random, observation, imagined)  move `state` as the observation tells
     particle_features, context_features, state_distance                     see below
@@ -156,6 +158,18 @@ class Task:
     def rollout_action(self, context, state, actions, random, action):
         """Fill the action that POMCPOW's rollouts take in a state, which they may look at. Default: a random one."""
         self.draw_action(actions, random, action)
+
+    def bound_within(self, context, state, steps):
+        """Discounted return that no policy can exceed in so many more steps: what a search that looks no further has to
+        know. Default: `upper_bound`, which is for the whole episode."""
+        return self.upper_bound(context, state)  # type: ignore[attr-defined]
+
+    def guide(self, context, state, macro_actions, lengths):
+        """The number of the macro-action that somebody sensible would choose in a state, of whatever set: macro_actions
+        has shape (count, longest, action_size), lengths (count,). It may look at what the robot will have observed by
+        then, never at what is hidden. Searches of tasks that have one begin with what it earns, see `DespotSettings`.
+        Default: none."""
+        return -1
 
     def step_unobserved(self, context, state, action, random, unseen):
         """A step of which nobody needs the observation: move `state` in place; reward and outcome. Default: `step`,

@@ -12,6 +12,8 @@ from magic_pomdp.planners.tree import compiled, copy_row, inlined
 HISTORY_START = U64(0xCBF29CE484222325)
 HISTORY_PRIME = U64(0x100000001B3)
 
+GREEDY, RANDOM, GUIDED = range(3)
+"""Default policies."""
 GREEDY_SAMPLE = 2
 """Scenarios on which the greedy policy tries every macro-action."""
 
@@ -29,7 +31,7 @@ class Rules(NamedTuple):
 
     horizon: int  # primitive steps to look ahead
     xi: float  # ξ
-    greedy: bool  # which default policy
+    policy: int  # which default policy
 
 
 @inlined
@@ -120,20 +122,30 @@ def greedy_default(task, context, choices, rules, tree, node):
 
 
 @compiled
-def random_default(task, context, choices, rules, tree, node):
-    """What random macro-actions earn from a node, and the first of them.
+def blind_default(task, context, choices, rules, tree, node):
+    """What a policy that tries nothing out earns from a node, and the macro-action it begins with.
 
-    The draw is a hash of the history, so that scenarios which have observed the same draw the same macro-action.
+    Random: the draw is a hash of the history, so that scenarios which have observed the same draw the same
+    macro-action. Guided: each scenario goes its own way after the first macro-action, which is common to them, because
+    what the robot has observed until then is.
     """
     macro_count = U64(len(choices.lengths))
     beginning = derive(tree.keys[0], node.first_scenario)
+    first = np.int64(mix(beginning) % macro_count)
+    if rules.policy == GUIDED:
+        first = np.int64(task.guide(context, tree.states[node.first_scenario], choices.actions, choices.lengths))
     total, taken = 0.0, 0
     for i in range(node.scenario_count):
         copy_row(tree.states, node.first_scenario + i, tree.candidate, 0)
         state, key = tree.candidate[0], tree.keys[tree.scenarios[node.first_scenario + i]]
         depth, fade, past, outcome = node.depth, 1.0, beginning, RUNNING
         while depth < rules.horizon and outcome == RUNNING:
-            macro = np.int64(mix(past) % macro_count)
+            if depth == node.depth:
+                macro = first
+            elif rules.policy == GUIDED:
+                macro = np.int64(task.guide(context, state, choices.actions, choices.lengths))
+            else:
+                macro = np.int64(mix(past) % macro_count)
             reward, history, outcome, steps = run_macro_action(task, context, choices, macro, state, key, depth, tree)
             taken += steps
             total += fade * reward
@@ -141,4 +153,4 @@ def random_default(task, context, choices, rules, tree, node):
             depth += choices.lengths[macro]
             past = mix(past ^ history)
     tree.counters[0].steps += taken
-    return total / len(tree.keys), np.int64(mix(beginning) % macro_count)
+    return total / len(tree.keys), first

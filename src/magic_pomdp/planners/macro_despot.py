@@ -6,7 +6,7 @@ DESPOT is the same with macro-actions of length 1.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -16,7 +16,16 @@ from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import derive, seek, stream_key, uniform
 from magic_pomdp.core.task import RUNNING, Task
 from magic_pomdp.core.views import borrow
-from magic_pomdp.planners.default_policy import Choices, Rules, greedy_default, random_default, run_macro_action
+from magic_pomdp.planners.default_policy import (
+    GREEDY,
+    GUIDED,
+    RANDOM,
+    Choices,
+    Rules,
+    blind_default,
+    greedy_default,
+    run_macro_action,
+)
 from magic_pomdp.planners.plan import BUDGET_USED, GAP_CLOSED, TREE_FULL, Budget, Plan
 from magic_pomdp.planners.search import check_macro_actions, check_situation, spend
 from magic_pomdp.planners.tree import (
@@ -40,7 +49,8 @@ from magic_pomdp.planners.tree import (
 GAP_TOLERANCE = 1e-6
 """A root whose bounds are this close leaves nothing to search."""
 
-DefaultPolicy = Literal["greedy", "random"]
+DefaultPolicy = Literal["guided", "greedy", "random"]
+POLICIES = {"guided": GUIDED, "greedy": GREEDY, "random": RANDOM}
 
 
 @dataclass(frozen=True)
@@ -53,9 +63,9 @@ class DespotSettings:
     """D, how many primitive steps to look ahead (default: the task's own number)."""
     xi: float = 0.95
     """ξ, the share of the root's gap that a trial leaves alone."""
-    default_policy: DefaultPolicy = "greedy"
-    """Whose earnings are the lower bounds: greedy in the task's own upper bound, or the paper's random
-    macro-actions."""
+    default_policy: DefaultPolicy | None = None
+    """Whose earnings are the lower bounds: guided by the task, greedy in its upper bound, or the paper's random
+    macro-actions (default: guided if the task has a guide, else greedy)."""
     tree_nodes: int = 500_000
     """Room for belief nodes; a search that fills it ends early and says so."""
 
@@ -66,8 +76,15 @@ class DespotSettings:
                 raise ValueError(f"The setting {name} must be at least 1, not {value}.")
         if not 0.0 < self.xi <= 1.0:
             raise ValueError(f"The setting xi must lie in (0, 1], not at {self.xi}.")
-        if self.default_policy not in get_args(DefaultPolicy):
-            raise ValueError(f"There is no default policy {self.default_policy!r}: choose greedy or random.")
+        if self.default_policy not in (None, *get_args(DefaultPolicy)):
+            raise ValueError(f"There is no default policy {self.default_policy!r}: choose guided, greedy or random.")
+
+    def complete(self, task: Task) -> "DespotSettings":
+        """These settings, with the default policy that suits the task where they leave it open."""
+        guides = type(task).guide is not Task.guide
+        if self.default_policy == "guided" and not guides:
+            raise ValueError(f"{task.name} has no guide: choose the default policy greedy or random.")
+        return replace(self, default_policy=self.default_policy or ("guided" if guides else "greedy"))
 
 
 class MacroDespot:
@@ -83,12 +100,13 @@ class MacroDespot:
     ) -> None:
         """Plan for a task with a macro-action set (default: the task's handcrafted one) and a budget (0.1 s)."""
         self.task = task
-        self.settings = settings or DespotSettings()
+        self.settings = (settings or DespotSettings()).complete(task)
         self.budget = budget or Budget(seconds=0.1)
         self.scenarios = self.settings.scenarios or task.scenarios
         self.macro_actions = self._check(macro_actions or task.macro_actions(task.macro_length))
         depth = self.settings.search_depth or task.search_depth
-        self._rules = Rules(int(depth), float(self.settings.xi), self.settings.default_policy == "greedy")
+        assert self.settings.default_policy is not None
+        self._rules = Rules(int(depth), float(self.settings.xi), POLICIES[self.settings.default_policy])
         self._tree = new_tree(task, self.scenarios, self.settings.tree_nodes, depth)
 
     def plan(
@@ -298,15 +316,15 @@ def split(tree, node, branch_index, depth):
 @compiled
 def set_bounds(task, context, choices, rules, tree, node):
     """First bounds of a new node: what a default policy earns, and the task's upper bound. Beyond the horizon: 0."""
-    if rules.greedy:
+    if rules.policy == GREEDY:
         node.default_value, node.default_macro = greedy_default(task, context, choices, rules, tree, node)
     else:
-        node.default_value, node.default_macro = random_default(task, context, choices, rules, tree, node)
+        node.default_value, node.default_macro = blind_default(task, context, choices, rules, tree, node)
     node.lower = node.upper = node.default_value
     if node.depth < rules.horizon:
         upper = 0.0
         for row in range(node.first_scenario, node.first_scenario + node.scenario_count):
-            upper += task.upper_bound(context, tree.states[row])
+            upper += task.bound_within(context, tree.states[row], rules.horizon - node.depth)
         node.upper = max(node.lower, upper / len(tree.keys))
 
 

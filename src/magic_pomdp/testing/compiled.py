@@ -72,6 +72,13 @@ def upper_bounds(task, contexts, states, results):
 
 
 @compiled
+def bounds_within(task, contexts, states, steps, results):
+    contexts, states, steps = borrow(contexts), borrow(states), borrow(steps)
+    for i in range(len(states)):
+        results[i] = task.bound_within(contexts[i], states[i], steps[i])
+
+
+@compiled
 def draw_actions(task, choices, randoms, actions, results):
     choices, randoms, actions = borrow(choices), borrow(randoms), borrow(actions)
     for i in range(len(actions)):
@@ -84,6 +91,14 @@ def rollout_actions(task, contexts, states, choices, randoms, actions, results):
     randoms, actions = borrow(randoms), borrow(actions)
     for i in range(len(actions)):
         task.rollout_action(contexts[i], states[i], choices[i], randoms[i], actions[i])
+
+
+@compiled
+def guides(task, contexts, states, macro_actions, lengths, results):
+    contexts, states, macro_actions = borrow(contexts), borrow(states), borrow(macro_actions)
+    lengths = borrow(lengths)
+    for i in range(len(states)):
+        results[i] = task.guide(contexts[i], states[i], macro_actions[i], lengths[i])
 
 
 @compiled
@@ -114,8 +129,10 @@ KERNELS = {
     "log_likelihood": log_likelihoods,
     "observation_key": observation_keys,
     "upper_bound": upper_bounds,
+    "bound_within": bounds_within,
     "draw_action": draw_actions,
     "rollout_action": rollout_actions,
+    "guide": guides,
     "particle_features": particle_features,
     "context_features": context_features,
     "state_distance": state_distances,

@@ -41,6 +41,8 @@ FUNCTIONS = {
     "rollout_action": Function(
         ("context", "state", "actions", "random", "action"), fills=("action",), changes=("random",)
     ),
+    "bound_within": Function(("context", "state", "steps")),
+    "guide": Function(("context", "state", "macro_actions", "lengths")),
     "particle_features": Function(("context", "state", "features"), fills=("features",)),
     "context_features": Function(("context", "features"), fills=("features",)),
     "state_distance": Function(("state", "other")),

@@ -22,6 +22,10 @@ HOLD = 8
 """Episodes that are recorded, their longest length, and for how long at most every other one repeats an action."""
 
 
+NUMBERS = ("upper_bound", "bound_within", "state_distance")
+"""Functions that return a finite number."""
+
+
 class Record(NamedTuple):
     """What happened in some episodes of random actions, one row for each step."""
 
@@ -37,11 +41,15 @@ class Record(NamedTuple):
         """What to call a function with, one row for each call; those that it fills hold NaN."""
         function, count = FUNCTIONS[name], len(self.states)
         size = task.context_features_size if name == "context_features" else task.particle_features_size
+        primitive, macro_actions = primitive_actions(task), task.macro_actions(task.macro_length)
         known = {
             "context": self.contexts,
             "state": self.moved if name == "log_likelihood" else self.states,
             "action": self.actions,
-            "actions": np.broadcast_to(choices := primitive_actions(task), (count, *choices.shape)),
+            "actions": np.broadcast_to(primitive, (count, *primitive.shape)),
+            "macro_actions": np.broadcast_to(macro_actions.actions, (count, *macro_actions.actions.shape)),
+            "lengths": np.broadcast_to(macro_actions.lengths, (count, len(macro_actions))),
+            "steps": np.arange(count) % task.search_depth,
             "random": self.streams,
             "observation": self.observations,
             "other": self.moved,
@@ -95,10 +103,9 @@ def _check_result(name: str, result) -> None:
         if not isinstance(result, Integral) or not -(2**63) <= int(result) < 2**63:
             advice = "Turn the observation into cells with int(…) or math.floor(…), and combine them into one number"
             raise Broken(name, f"it returned {result!r}", "a whole number of at most 64 bits", advice)
-    elif name in ("upper_bound", "state_distance") and (not isinstance(result, Real) or not math.isfinite(result)):
-        raise Broken(
-            name, f"it returned {result!r}", "a finite number", "Look for a division by zero or a missing return"
-        )
+    elif name in NUMBERS and (not isinstance(result, Real) or not math.isfinite(result)):
+        advice = "Look for a division by zero or a missing return"
+        raise Broken(name, f"it returned {result!r}", "a finite number", advice)
 
 
 def record_episodes(task: Task) -> Record:
@@ -188,6 +195,21 @@ def check_unobserved(task: Task, record: Record) -> Iterator[Finding]:
             what = f"from {record.states[index].tolist()} it returned {got} and left {unseen['state'].tolist()}"
             advice = "Let step call it first and observe afterwards, so that both draw the same chance"
             yield Finding("step_unobserved", what, f"{expected} and {seen['state'].tolist()}, as after step", advice)
+            return
+
+
+def check_guide(task: Task, record: Record) -> Iterator[Finding]:
+    """Whether a guide names a macro-action that there is."""
+    if type(task).guide is Task.guide:
+        return
+    rows = record.arguments(task, "guide")
+    count = rows["lengths"].shape[1]
+    for index in range(len(record.states)):
+        choice = call(task, "guide", _row(rows, index))
+        if not isinstance(choice, Integral) or not 0 <= choice < count:
+            seen = f"from {record.states[index].tolist()} it returned {choice!r}"
+            advice = "Return the number of a row of `macro_actions`, of which there may be any number"
+            yield Finding("guide", seen, f"a whole number from 0 to {count - 1}", advice)
             return
 
 

@@ -1,4 +1,4 @@
-"""The traffic alone: nothing breaks, and it is like the published program's."""
+"""Traffic around a parked robot: nothing breaks, and it is like the published program's."""
 
 from magic_pomdp import make_task
 from magic_pomdp.tasks.crowd_driving.fingerprint import traffic_fingerprint
@@ -11,4 +11,5 @@ def test_traffic_flows():
     assert 3.6 < found["mean_speed"] < 4.0
     assert 105.0 < found["distance_per_car"] < 120.0
     assert 0.1 < found["half_planes_per_car_and_step"] < 0.4
+    assert 0.0 < found["parked_robot_hit_rate"] < 0.3
     assert found["share_in_junction_at_step"]["150"] < 0.1

@@ -158,7 +158,7 @@ def test_the_nearest_permitted_velocity():
     random, feasible = np.random.default_rng(2), 0
     step = 0.05
     grid = np.stack(np.meshgrid(np.arange(-10, 10, step), np.arange(-10, 10, step)), axis=-1).reshape(-1, 2)
-    grid = grid[np.hypot(*grid.T) <= gamma.TOP_SPEED]
+    grid = grid[np.hypot(*grid.T) <= gamma.MOST_SPEED]
     for _ in range(60):
         count = random.integers(1, 6)
         angles = random.uniform(0.0, 2.0 * np.pi, count)
@@ -167,7 +167,7 @@ def test_the_nearest_permitted_velocity():
         room, _ = gamma.new_room(2)
         room[: 4 * count] = np.hstack([points, normals]).ravel()
         found = np.array(gamma.nearest_permitted(*wish, count, np.concatenate([room, np.zeros(64)]), 0))
-        assert np.hypot(*found) <= gamma.TOP_SPEED + 1e-9
+        assert np.hypot(*found) <= gamma.MOST_SPEED + 1e-9
         lack = ((points[:, None] - grid) * normals[:, None]).sum(axis=2).max(axis=0)
         if (lack < -0.1).any():
             feasible += 1
@@ -194,7 +194,7 @@ def test_no_velocity_is_faster_than_allowed(seed, count, reference):
     wishes = random.uniform(-2.8, 2.8, (count, 2))
     velocities, planes = velocities_of(positions, headings, speeds, wishes, reference)
     assert np.isfinite(velocities).all()
-    assert np.hypot(*velocities.T).max() <= gamma.TOP_SPEED + 1e-6
+    assert np.hypot(*velocities.T).max() <= gamma.MOST_SPEED + 1e-6
     assert (velocities[planes == 0] == wishes[planes == 0]).all()
 
 

@@ -14,11 +14,11 @@ from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.tasks.crowd_driving.building import load_map
 from magic_pomdp.tasks.crowd_driving.meskel import read_figures
 from magic_pomdp.tasks.crowd_driving.roads import (
+    BEYOND,
     FIRST_ROUTE,
     LANE,
     LENGTH,
     LINKS,
-    LOOK_AHEAD,
     ROUTES,
     SPAWN,
     advance,
@@ -26,7 +26,6 @@ from magic_pomdp.tasks.crowd_driving.roads import (
     follow,
     heading_on,
     inside,
-    nearest,
     place_on,
 )
 from magic_pomdp.tasks.crowd_driving.scene import road_area
@@ -187,7 +186,7 @@ def test_route_points_are_on_the_middle_of_their_lanes(track, part):
 def test_a_lane_looks_ahead_along_its_first_links():
     lane = NETWORK.lane("E0_2")
     first = NETWORK.lanes[lane].links[0]
-    for ahead in (0.5, 5.0, LOOK_AHEAD):
+    for ahead in (0.5, 5.0, BEYOND):
         at = place_on(ROADS, lane, NETWORK.lanes[lane].length + ahead)
         assert math.dist(at, place_on(ROADS, first, ahead)) < 0.02
 
@@ -259,18 +258,6 @@ def test_following_steps_by_metres_as_long_as_the_next_point_is_not_farther():
     end = NETWORK.lanes[exit := NETWORK.lane("X2_0")].length
     x, y = place_on(ROADS, exit, end)
     assert follow(ROADS, exit, end - 10.5, x, y, random) == (exit, end - 0.5)
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.floats(20.0, 800.0), st.floats(150.0, 820.0), st.sampled_from([3.0, 30.0, 1000.0]))
-def test_the_nearest_route_point_is_the_nearest(x, y, radius):
-    distances = shapely.distance(LINES, shapely.Point(x, y))
-    lane, arc = nearest(ROADS, x, y, radius)
-    if distances.min() > radius:
-        assert (lane, arc) == (-1, 0.0)
-    else:
-        point = LINES[lane].interpolate(arc)
-        assert math.dist((x, y), (point.x, point.y)) == pytest.approx(distances.min(), abs=1e-6)
 
 
 @MAPS

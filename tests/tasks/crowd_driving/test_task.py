@@ -14,7 +14,8 @@ from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS
 from magic_pomdp.planners.macro_despot import DespotSettings
 from magic_pomdp.running.episode import draw_beginning, step_world
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
-from magic_pomdp.tasks.crowd_driving.layout import ARC, PROGRESS, SEEN, STEPS, TRACK
+from magic_pomdp.tasks.crowd_driving.layout import ARC, AREA, PROGRESS, ROAD_END, SEEN, STEPS, TRACK
+from magic_pomdp.tasks.crowd_driving.path import leaves_areas
 from magic_pomdp.tasks.crowd_driving.roads import place_on
 
 CARS = 5
@@ -25,6 +26,10 @@ QUICK = DespotSettings(scenarios=5, default_policy="random", tree_nodes=2000)
 
 def small(**parameters):
     return make_task("crowd-driving", **{"cars": CARS, **parameters})
+
+
+def astuple(macro_actions):
+    return macro_actions.actions, macro_actions.lengths
 
 
 def begin(task, seed=0):
@@ -214,10 +219,91 @@ def test_features_do_not_depend_on_where_in_the_world_it_happens():
     np.testing.assert_allclose(own, [0.0, 0.0, 1.0, 0.0], atol=1e-6)  # it stands on its path, headed along it
 
 
+@pytest.mark.jit_off
+@VARIANTS
+def test_the_guide_looks_at_nothing_hidden(variant):
+    task = small(variant=variant)
+    macro_actions = task.macro_actions(3)
+    for seed in range(3):
+        context, state = begin(task, seed)
+        for time in range(20):
+            wish, choice = task.drive(context, state), task.guide(context, state, *astuple(macro_actions))
+            assert 0.0 <= wish[0] <= 6.0
+            assert abs(wish[1]) <= math.radians(15.001)
+            assert 0 <= choice < len(macro_actions)
+            others = state.copy()
+            others[:-1].reshape(-1, CAR)[1:, [TRACK, ARC]] = 1e9  # no such route
+            assert task.drive(context, others) == wish
+            assert task.guide(context, others, *astuple(macro_actions)) == choice
+            step(task, context, state, macro_actions.actions[choice, 0], time)
+
+
+def test_the_guide_stops_for_a_car_in_the_way_and_not_for_one_beside_it():
+    task = small(cars=1)
+    context, state = begin(task)
+    state[SPEED] = 6.0
+    ahead, aside = state[COS : SIN + 1], np.array([-state[SIN], state[COS]])
+    speeds = []
+    for metres, beside in ((5.0, 0.0), (9.0, 0.0), (30.0, 0.0), (9.0, 4.0), (-8.0, 0.0)):
+        state[CAR : CAR + 2] = state[:2] + metres * ahead + beside * aside
+        state[CAR + COS : CAR + SPEED + 1] = *ahead, 0.0
+        speeds.append(task.drive(context, state)[0])
+    assert speeds[0] < 2.0 < speeds[1] < 5.5
+    assert speeds[2:] == pytest.approx([6.0] * 3, abs=0.02)
+    state[CAR : CAR + 2] = state[:2] + 9.0 * ahead
+    state[CAR + SPEED] = 4.0  # it drives on
+    assert speeds[1] < task.drive(context, state)[0]
+
+
+def test_the_guide_does_not_leave_the_road_at_its_end():
+    task = small(cars=0)
+    context, state = begin(task)
+    context[ROAD_END] = 100.0
+    state[SPEED] = 6.0
+    assert task.drive(context, state)[0] == pytest.approx(3.3)  # 10 m in 30 s: no faster than it must
+    state[PROGRESS] = 60.0
+    assert task.drive(context, state)[0] < 1.0
+
+
+@VARIANTS
+def test_guided_drives_earn_more_than_full_speed(variant):
+    task = make_task("crowd-driving", variant=variant)
+    macro_actions = task.macro_actions(3)
+    guided, straight = [], []
+    for seed in range(20):
+        for returns, always in ((guided, None), (straight, 1)):
+            context, state = begin(task, seed)
+            total, outcome, time = 0.0, RUNNING, 0
+            while outcome == RUNNING:
+                choice = task.guide(context, state, *astuple(macro_actions)) if always is None else always
+                for action in macro_actions.actions[choice]:
+                    if outcome == RUNNING:
+                        room = np.empty(1, np.uint64), np.zeros(task.observation_size)
+                        reward, outcome = step_world(task, context, state, action, stream_key(seed), time, *room)
+                        total, time = total + reward, time + 1
+            returns.append(total)
+    assert np.mean(guided) > np.mean(straight) + 40.0
+
+
+def test_a_path_ends_where_the_road_does():
+    task = small(cars=0)
+    context, _ = begin(task)
+    path = context[task.path_from() :].reshape(-1, 2)
+    path[101:] = path[100]
+    assert leaves_areas(task.roads(), path.ravel(), int(context[AREA])) == 101
+    x, y = path[100]
+    assert task.passed(context, 90, x, y) == 100
+
+
 def test_keys():
     task, coarse, one = small(reference_keys=True), small(), small(key_cell=0.0)
     context, state = begin(task)
     _, _, observation = step(task, context, state)
+    same_lane = observation.copy()
+    same_lane[SEEN : SEEN + 2] = observation[:2] + np.array([9.9, 0.1])
+    just_past = same_lane.copy()
+    just_past[SEEN : SEEN + 2] += (0.2, -0.2)
+    assert coarse.observation_key(same_lane) == coarse.observation_key(just_past)
     moved = observation + 0.3
     assert task.observation_key(observation) != task.observation_key(moved)
     assert coarse.observation_key(observation) == coarse.observation_key(moved)  # all of them, so no two of them

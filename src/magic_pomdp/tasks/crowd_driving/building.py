@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from magic_pomdp.tasks.crowd_driving.meskel import meskel_network, read_figures
-from magic_pomdp.tasks.crowd_driving.network import Junction, RoadNetwork, arcs_of
-from magic_pomdp.tasks.crowd_driving.roads import AREAS, LOOK_AHEAD, SPACING, SPAWN, RoadTables
+from magic_pomdp.tasks.crowd_driving.network import Junction, RoadNetwork
+from magic_pomdp.tasks.crowd_driving.roads import AREAS, BEYOND, SPACING, SPAWN, RoadTables
 from magic_pomdp.tasks.crowd_driving.scene import EXIT_LENGTH, Scene, junction_scene, meskel_scene
 from magic_pomdp.tasks.crowd_driving.sumo import read_sumo
 
@@ -22,8 +22,8 @@ ROUTE_REACH = 160.0
 """Routes go on for at least so many metres after the lane they begin with, if the road does."""
 SCENE_RADIUS = 450.0
 """Of a SUMO network, the lanes that come within so many metres of the junction are used."""
-AREA_CELL, PIECE_CELL = 1.0, 8.0
-"""Metres of a cell in which areas, and pieces of lanes, are looked up."""
+AREA_CELL = 1.0
+"""Metres of a cell in which areas are looked up."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def build_map(network: RoadNetwork, scene: Scene) -> RoadMap:
     places = _build_places(network, scene)
     spawning = {int(lane) for group, lane, _, _ in places if group == SPAWN}
     tracks, samples, links, routes = _build_tracks(network, spawning)
-    tables = RoadTables(tracks, samples, links, places, *_build_areas(scene.areas), *_build_pieces(network))
+    tables = RoadTables(tracks, samples, links, places, *_build_areas(scene.areas))
     return RoadMap(network, scene, routes, tables)
 
 
@@ -120,7 +120,7 @@ def _build_tracks(network: RoadNetwork, spawning: set[int]):
         from_here = network.routes(number, ROUTE_REACH) if number in spawning else []
         first_route = len(lanes) + len(routes)
         columns = [len(links), len(lane.links), first_route, len(from_here)]
-        add_track(_first_links(network, number), lane.length, lane.length + LOOK_AHEAD, columns)
+        add_track(_first_links(network, number), lane.length, lane.length + BEYOND, columns)
         links += lane.links
         routes += from_here
     for route in routes:
@@ -132,7 +132,7 @@ def _build_tracks(network: RoadNetwork, spawning: set[int]):
 def _first_links(network: RoadNetwork, lane: int) -> tuple[int, ...]:
     """A lane and those that follow along the first links, as far as one looks ahead."""
     route, beyond = [lane], 0.0
-    while beyond < LOOK_AHEAD + SPACING and network.lanes[route[-1]].links:
+    while beyond < BEYOND + SPACING and network.lanes[route[-1]].links:
         route.append(network.lanes[route[-1]].links[0])
         beyond += network.lanes[route[-1]].length
     return tuple(route)
@@ -207,40 +207,3 @@ def _rings(area: "Geometry") -> list[np.ndarray]:
 
     polygons = [part for part in shapely.get_parts(area) if part.geom_type == "Polygon"]
     return [np.array(ring.coords) for polygon in polygons for ring in (polygon.exterior, *polygon.interiors)]
-
-
-def _build_pieces(network: RoadNetwork):
-    """`piece_grid`, `piece_cells`, `piece_lists` and `pieces`."""
-    pieces = []
-    for number, lane in enumerate(network.lanes):
-        steps, arcs = np.diff(lane.middle, axis=0), arcs_of(lane.middle)
-        for start, step, arc in zip(lane.middle, steps, arcs, strict=False):
-            length = float(np.hypot(*step))
-            if length > 0.0:
-                pieces.append((*start, *(step / length), length, number, arc))
-    table = np.array(pieces)
-    ends = table[:, :2] + table[:, 2:4] * table[:, 4:5]
-    west, south = np.minimum(table[:, :2].min(axis=0), ends.min(axis=0))
-    east, north = np.maximum(table[:, :2].max(axis=0), ends.max(axis=0))
-    columns, rows = (int(extent / PIECE_CELL) + 1 for extent in (east - west, north - south))
-    lists: list[list[int]] = [[] for _ in range(rows * columns)]
-    for number, (start, end) in enumerate(zip(table[:, :2], ends, strict=True)):
-        for cell in _cells_on((start - (west, south)) / PIECE_CELL, (end - (west, south)) / PIECE_CELL):
-            lists[cell[1] * columns + cell[0]].append(number)
-    starts = np.cumsum([0, *map(len, lists)], dtype=np.int64)
-    grid = np.array([west, south, PIECE_CELL, columns, rows])
-    return grid, starts, np.array([piece for cell in lists for piece in cell], dtype=np.int64), table
-
-
-def _cells_on(start: np.ndarray, end: np.ndarray) -> set[tuple[int, int]]:
-    """The unit cells (column, row) that a straight piece passes through."""
-    if (np.floor(start) == np.floor(end)).all():
-        return {(int(start[0]), int(start[1]))}
-    crossings = [0.0, 1.0]
-    for axis in range(2):
-        low, high = sorted((start[axis], end[axis]))
-        if high > low:
-            crossings += list((np.arange(np.ceil(low), np.floor(high) + 1) - start[axis]) / (end[axis] - start[axis]))
-    at = np.unique(np.clip(crossings, 0.0, 1.0))
-    middles = start + (0.5 * (at[:-1] + at[1:]))[:, None] * (end - start)
-    return {(int(x), int(y)) for x, y in middles}

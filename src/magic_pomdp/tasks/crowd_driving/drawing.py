@@ -25,7 +25,7 @@ SHOWN = 100
 """Particles whose expectations are drawn."""
 WAYS = 3
 """Of every car, so many ways that it is expected to go, the likeliest."""
-AHEAD = np.linspace(FRONT, FRONT + 15.0, 8)
+WAY_AHEAD = np.linspace(FRONT, FRONT + 15.0, 8)
 """Metres along these ways, from the car's front on."""
 SAME = 1.0
 """Ways that end no farther from each other are one."""
@@ -78,7 +78,7 @@ def _ways(roads: RoadTables, tracks: np.ndarray, arcs: np.ndarray) -> list[Line]
     found: list[tuple[float, np.ndarray]] = []
     for track in np.unique(tracks):
         arc, share = arcs[tracks == track].mean(), float((tracks == track).mean())
-        way = np.array([place_on(roads, int(track), arc + metres) for metres in AHEAD])
+        way = np.array([place_on(roads, int(track), arc + metres) for metres in WAY_AHEAD])
         for k, (other_share, other) in enumerate(found):
             if np.hypot(*(other[-1] - way[-1])) < SAME:
                 found[k] = other_share + share, other

@@ -1,4 +1,4 @@
-"""What traffic without a robot is like: speeds, half-planes, overlaps; and whether anything goes wrong."""
+"""What traffic around a parked robot is like: speeds, half-planes, overlaps; and whether anything goes wrong."""
 
 from typing import Any
 
@@ -7,26 +7,26 @@ from numba import njit
 
 from magic_pomdp.core.randomness import seek, stream_key
 from magic_pomdp.core.views import borrow
-from magic_pomdp.tasks.crowd_driving.car import bodies_touch
+from magic_pomdp.tasks.crowd_driving.car import DURATION, bodies_touch, move
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, SPEED, X, Y
 from magic_pomdp.tasks.crowd_driving.layout import ARC, TRACK
 from magic_pomdp.tasks.crowd_driving.roads import JUNCTION, inside, place_on
-from magic_pomdp.tasks.crowd_driving.task import CrowdDriving
+from magic_pomdp.tasks.crowd_driving.task import ACCELERATION, CrowdDriving
 
-FAR = 1e6
-"""Where the robot's car waits, out of everybody's way."""
+ASTRAY = 1000.0
+"""A car farther than this from its route has a broken state."""
 TIMES = (10, 25, 50, 75, 100, 150)
 """Steps at which the traffic is looked at."""
 EVERY = 5
 """Steps between two looks for overlapping bodies."""
 SPEED_SUM, IN_JUNCTION = range(2)
-PLANES, OVERLAPS, FARTHEST, BROKEN, DRIVEN = range(5)
+PLANES, OVERLAPS, FARTHEST, BROKEN, DRIVEN, HITS = range(6)
 
 
 def traffic_fingerprint(task: CrowdDriving, episodes: int, seed: int = 0) -> dict[str, Any]:
-    """Run episodes of the traffic alone, each of the task's max_steps."""
+    """Run episodes, each of the task's max_steps, in which the robot's car stands at its start, whatever hits it."""
     context, state = np.zeros(task.context_size), np.zeros(task.state_size)
-    by_time, totals = np.zeros((task.max_steps + 1, 2)), np.zeros(5)
+    by_time, totals = np.zeros((task.max_steps + 1, 2)), np.zeros(6)
     random, key = np.zeros(1, np.uint64), stream_key(seed)
     _run_traffic(task, episodes, key, random, context, state, by_time, totals)
     cars = episodes * task.cars
@@ -35,13 +35,14 @@ def traffic_fingerprint(task: CrowdDriving, episodes: int, seed: int = 0) -> dic
         "variant": task.variant,
         "cars": task.cars,
         "episodes": episodes,
-        "simulated_minutes": episodes * task.max_steps * 0.2 / 60.0,
+        "simulated_minutes": episodes * task.max_steps * DURATION / 60.0,
         "mean_speed": float(by_time[1:, SPEED_SUM].sum() / (cars * task.max_steps)),
         "mean_speed_at_step": {str(time): float(by_time[time, SPEED_SUM] / cars) for time in times},
         "share_in_junction_at_step": {str(time): float(by_time[time, IN_JUNCTION] / cars) for time in times},
         "distance_per_car": float(totals[DRIVEN] / cars),
         "half_planes_per_car_and_step": float(totals[PLANES] / (cars * task.max_steps)),
         "overlapping_pairs_per_episode": float(totals[OVERLAPS] / episodes),
+        "parked_robot_hit_rate": float(totals[HITS] / episodes),
         "farthest_from_route": float(totals[FARTHEST]),
         "broken_states": int(totals[BROKEN]),
     }
@@ -55,18 +56,21 @@ def _run_traffic(task, episodes, key, random, context, state, by_time, totals):
         seek(random, key, episode)
         task.draw_context(random, context)
         task.draw_state(context, random, state)
-        state[X] = state[Y] = FAR
+        hit = False
         for time in range(1, task.max_steps + 1):
             totals[PLANES] += task.give_orders(roads, state)
+            move(state, 0, 0.0, ACCELERATION, 0.0, task.reference, random)
             task.move_traffic(roads, state, random)
+            hit = hit or task.collides(state)
             for car in range(CAR, len(state) - 1, CAR):
                 x, y = state[car + X], state[car + Y]
                 by_time[time, SPEED_SUM] += state[car + SPEED]
                 by_time[time, IN_JUNCTION] += inside(roads, x, y, 1 << JUNCTION)
-                totals[DRIVEN] += 0.2 * state[car + SPEED]
+                totals[DRIVEN] += DURATION * state[car + SPEED]
                 route_x, route_y = place_on(roads, int(state[car + TRACK]), state[car + ARC])
                 apart = (route_x - x) ** 2 + (route_y - y) ** 2
-                totals[BROKEN] += not apart < FAR
+                totals[BROKEN] += not apart < ASTRAY * ASTRAY
                 totals[FARTHEST] = max(totals[FARTHEST], apart**0.5)
                 for other in range(CAR, car if time % EVERY == 0 else CAR, CAR):
                     totals[OVERLAPS] += bodies_touch(state, car, other, False)
+        totals[HITS] += hit

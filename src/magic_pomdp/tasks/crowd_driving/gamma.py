@@ -27,7 +27,7 @@ LONG = 0.5 * (REAR + 0.1 + FRONT + 2.0)
 """Half length of the box that others keep out of: the body, 0.1 m behind and 2 m before it."""
 WIDE = SIDE + 0.5
 """Half its width: the body, and 0.5 m on either side."""
-AHEAD = 0.5 * (FRONT + 2.0 - REAR - 0.1)
+BOX_AHEAD = 0.5 * (FRONT + 2.0 - REAR - 0.1)
 """How far its middle lies before the reference point."""
 
 HORIZON = 4.0
@@ -38,7 +38,7 @@ NEIGHBOURS = 5
 """The nearest so many count."""
 ATTENTION_FRONT, ATTENTION_REAR = 8.0, 4.0
 """A neighbour ahead, or behind, is attended to up to this distance."""
-TOP_SPEED = 10.0
+MOST_SPEED = 10.0
 """No velocity is longer."""
 PARALLEL = 1e-5
 """Two lines are parallel if the cross product of their directions is not larger."""
@@ -164,8 +164,8 @@ def note_half_planes(cars, count, i, reference, room, slots):
 def half_plane(cars, i, j, reference, room, out):
     """Write the half-plane that the car at j permits the car at i to room[out:]; 1, or 0 if there is none."""
     ax, ay, bx, by = cars[i + COS], cars[i + SIN], cars[j + COS], cars[j + SIN]
-    middle_x = cars[j + X] - cars[i + X] + AHEAD * (bx - ax)
-    middle_y = cars[j + Y] - cars[i + Y] + AHEAD * (by - ay)
+    middle_x = cars[j + X] - cars[i + X] + BOX_AHEAD * (bx - ax)
+    middle_y = cars[j + Y] - cars[i + Y] + BOX_AHEAD * (by - ay)
     # The difference of the boxes is an octagon around `middle`: it spans both boxes' sides.
     along, across = abs(ax * bx + ay * by), abs(ax * by - ay * bx)
     deep = LONG + LONG * along + WIDE * across  # its reach along either heading
@@ -268,12 +268,12 @@ def nearest_border(ax, ay, bx, by, middle_x, middle_y, px, py, reference, room, 
 
 @compiled
 def nearest_permitted(wish_x, wish_y, planes, room, first):
-    """The velocity nearest to `wish` in all half-planes of room[first:] and in the disc of TOP_SPEED. If there is
+    """The velocity nearest to `wish` in all half-planes of room[first:] and in the disc of MOST_SPEED. If there is
     none, the one that violates those from the first impossible one on the least."""
     x, y = wish_x, wish_y
     square = x * x + y * y
-    if square > TOP_SPEED * TOP_SPEED:
-        shrink = TOP_SPEED / math.sqrt(square)
+    if square > MOST_SPEED * MOST_SPEED:
+        shrink = MOST_SPEED / math.sqrt(square)
         x, y = shrink * x, shrink * y
     for k in range(planes):
         plane = first + PLANE * k
@@ -298,7 +298,7 @@ def best_on_border(room, first, count, plane, aim_x, aim_y, far):
     along the direction that has the permitted side on its left."""
     px, py, dx, dy = room[plane], room[plane + 1], room[plane + 3], -room[plane + 2]
     middle = px * dx + py * dy
-    square = middle * middle + TOP_SPEED * TOP_SPEED - px * px - py * py
+    square = middle * middle + MOST_SPEED * MOST_SPEED - px * px - py * py
     if square < 0.0:
         return False, 0.0
     half = math.sqrt(square)
@@ -335,7 +335,7 @@ def least_violation(x, y, failed, planes, room, first):
         for j in range(failed, i):
             count += bisector(room, plane, first + PLANE * j, bisectors + PLANE * count)
         nx, ny = room[plane + 2], room[plane + 3]
-        new_x, new_y, possible = TOP_SPEED * nx, TOP_SPEED * ny, True
+        new_x, new_y, possible = MOST_SPEED * nx, MOST_SPEED * ny, True
         for k in range(count):
             line = bisectors + PLANE * k
             if violation(room, line, new_x, new_y) > 0.0:

@@ -12,5 +12,6 @@ PROGRESS, STEPS = STEER + 1, STEER + 2
 """Where others keep their intention, the robot's own car keeps: points of the path passed, primitive steps taken."""
 SEEN = STEER + 1
 """Of every car, so many numbers are seen: all but the intention."""
-AREA, CARS_FROM = 0, 1
-"""Context: the areas of the robot's way as a mask; every car at the start, CAR numbers each; then the path."""
+AREA, ROAD_END, CARS_FROM = 0, 1, 2
+"""Context: the areas of the robot's way as a mask; the point from which on the path is in none of them; every car at
+the start, CAR numbers each; then the path."""

@@ -9,7 +9,6 @@
     inside(roads, x, y, mask)                # in one of the areas of a mask, a sum of 1 << area: JUNCTION, then the
                                              # entries, road_map.entry_area(e), then the exits, road_map.exit_area(e)
     lane, arc = draw_place(roads, group, random)              # a start of the ego (group: its entry) or of another car
-    lane, arc = nearest(roads, x, y, radius)                  # −1 and 0 if no lane is so near
 
 Metres; x to the east and y to the north, so that a turn to the left is positive.
 
@@ -20,7 +19,7 @@ with a route of its own has the route, and the same functions serve both:
 
     first, count = int(roads.tracks[lane, FIRST_ROUTE]), int(roads.tracks[lane, ROUTES])    # routes that fit a lane
     track = first + integer(random, count)   # …at the same arc length as on the lane
-    x, y = place_on(roads, track, arc + 5.0) # 5 m ahead. On a lane: along the first link, as far as LOOK_AHEAD
+    x, y = place_on(roads, track, arc + 5.0) # 5 m ahead. On a lane: along the first link, as far as BEYOND
 
 Only lanes on which other cars may start have routes. Tracks are sampled every SPACING metres and interpolated. This
 cuts corners of a polyline by SPACING / 2 · sin(angle / 2) at most: 4 cm where it turns by 20°; 2 cm on our own map.
@@ -38,7 +37,7 @@ from magic_pomdp.core.randomness import integer, uniform
 SAMPLES_PER_METRE = 2
 SPACING = 1.0 / SAMPLES_PER_METRE
 """Metres between the samples of a track."""
-LOOK_AHEAD = 8.0
+BEYOND = 8.0
 """A lane's track goes on for so long beyond its end, along the first link each time."""
 
 FIRST_SAMPLE, LAST_STEP, LENGTH, FIRST_LINK, LINKS, FIRST_ROUTE, ROUTES, LANE = range(8)
@@ -52,8 +51,6 @@ WEST, SOUTH, CELL, GRID_COLUMNS, GRID_ROWS = range(5)
 """Numbers of a grid: its corner, the side of its cells, how many there are."""
 EDGE_LOW, EDGE_HIGH, EDGE_X, EDGE_SLOPE, EDGE_AREA = range(5)
 """Columns of `area_edges`: the y of the lower and the upper end, the x of the lower one, dx/dy, and the area."""
-PIECE_X, PIECE_Y, PIECE_DX, PIECE_DY, PIECE_LENGTH, PIECE_LANE, PIECE_ARC = range(7)
-"""Columns of `pieces`, the straight pieces of all lanes: start, unit direction, length, lane and arc at the start."""
 
 JUNCTION = 0
 """Area of the junction itself; then come the entries, then the exits."""
@@ -81,14 +78,6 @@ class RoadTables(NamedTuple):
     """int64 (rows + 1,): where in `area_edges` the edges that pass through a row of cells begin."""
     area_edges: np.ndarray
     """float64 (edges, 5): see the columns above."""
-    piece_grid: np.ndarray
-    """float64 (5,): see WEST."""
-    piece_cells: np.ndarray
-    """int64 (rows · columns + 1,): where in `piece_lists` the pieces that touch a cell begin."""
-    piece_lists: np.ndarray
-    """int64: pieces."""
-    pieces: np.ndarray
-    """float64 (pieces, 7): see the columns above."""
 
 
 @njit
@@ -197,30 +186,3 @@ def inside(roads, x, y, mask):
         if low <= y < roads.area_edges[k, EDGE_HIGH] and x < edge_x:
             found ^= 1 << int(roads.area_edges[k, EDGE_AREA])
     return found & mask != 0
-
-
-@njit
-def nearest(roads, x, y, radius):
-    """The lane and the arc length nearest to a point, the first lane if several are; −1 and 0 beyond the radius."""
-    grid = roads.piece_grid
-    columns, rows = int(grid[GRID_COLUMNS]), int(grid[GRID_ROWS])
-    middle_column, middle_row = math.floor((x - grid[WEST]) / grid[CELL]), math.floor((y - grid[SOUTH]) / grid[CELL])
-    best, best_lane, best_arc = radius * radius, -1, 0.0
-    ring = 0
-    while (ring - 1) * grid[CELL] <= math.sqrt(best):  # what is in ring r is farther than r − 1 cells
-        for row in range(max(middle_row - ring, 0), min(middle_row + ring, rows - 1) + 1):
-            stride = 1 if abs(row - middle_row) == ring else 2 * ring
-            for column in range(middle_column - ring, middle_column + ring + 1, max(stride, 1)):
-                if 0 <= column < columns:
-                    cell = row * columns + column
-                    for k in range(roads.piece_cells[cell], roads.piece_cells[cell + 1]):
-                        piece = roads.piece_lists[k]
-                        off_x, off_y = x - roads.pieces[piece, PIECE_X], y - roads.pieces[piece, PIECE_Y]
-                        dx, dy = roads.pieces[piece, PIECE_DX], roads.pieces[piece, PIECE_DY]
-                        along = min(max(off_x * dx + off_y * dy, 0.0), roads.pieces[piece, PIECE_LENGTH])
-                        square = (off_x - along * dx) ** 2 + (off_y - along * dy) ** 2
-                        lane = int(roads.pieces[piece, PIECE_LANE])
-                        if square < best or (square == best and lane < best_lane):
-                            best, best_lane, best_arc = square, lane, roads.pieces[piece, PIECE_ARC] + along
-        ring += 1
-    return best_lane, best_arc

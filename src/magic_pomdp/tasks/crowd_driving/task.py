@@ -12,7 +12,6 @@ import dataclasses
 import math
 
 import numpy as np
-from numba import njit
 
 from magic_pomdp.core.compiling import not_inlined
 from magic_pomdp.core.macro_actions import MacroActions
@@ -31,13 +30,21 @@ from magic_pomdp.tasks.crowd_driving.car import (
     move,
 )
 from magic_pomdp.tasks.crowd_driving.drawing import crowd_scene, crowd_sprites
+from magic_pomdp.tasks.crowd_driving.driver import go_along, pick_macro_action, safe_speed, speed_for_road
+from magic_pomdp.tasks.crowd_driving.features import (
+    CAR_FEATURES,
+    INTENT,
+    OWN_FEATURES,
+    fill_others,
+    fill_own,
+    fill_path,
+)
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
-from magic_pomdp.tasks.crowd_driving.layout import ARC, AREA, CARS_FROM, PROGRESS, SEEN, STEPS, TRACK
-from magic_pomdp.tasks.crowd_driving.roads import JUNCTION, advance, draw_place, inside, place_on
+from magic_pomdp.tasks.crowd_driving.layout import ARC, AREA, CARS_FROM, PROGRESS, ROAD_END, SEEN, STEPS, TRACK
+from magic_pomdp.tasks.crowd_driving.path import POINT, lay_path, leaves_areas
+from magic_pomdp.tasks.crowd_driving.roads import JUNCTION, draw_place, inside, place_on
 from magic_pomdp.tasks.crowd_driving.traffic import DRAWS, Traffic
 
-POINT = 0.1
-"""Metres between the points of the path."""
 TOP_SPEED = 6.0
 ACCELERATION = 3.0
 SLOW = 3.0
@@ -47,17 +54,13 @@ HANDCRAFTED = (
     (0.0, 0.0),
 )  # fmt: skip
 """Speed and steering of the handcrafted macro-actions."""
+LOOK, LOOK_TIME = 4.0, 0.5
+"""A driver steers for the point of the path so many metres, and so many seconds at the present speed, ahead."""
 SHORTCUT = 1.1
 """The robot may come on faster than it drives, where it cuts a bend of the path."""
+ROUND_THE_END = 5.0
+"""Beside its path, the robot may find so many metres more of road than on it."""
 
-AHEAD = (1.0, 2.5, 4.5, 7.0, 10.0, 14.0, 19.0, 25.0, 32.0, 40.0)
-"""Metres along the path at which the networks look at it."""
-OWN_FEATURES = 8 + 2 * len(AHEAD)
-CAR_FEATURES = 10
-ROAD = 20.0
-"""A length in whose units the networks see what is around the robot."""
-INTENT = 8.0
-"""Metres along another car's route at which the networks look at it."""
 STRIDE = 100
 """Of the path, the networks' context has one point in so many."""
 
@@ -83,8 +86,8 @@ class CrowdDriving(Traffic):
     slow_reward: float = -100.0 * (1.0 - 0.98) / (1.0 - 0.98**40)
     """For every step that begins slower than 3 m/s: over a search's depth as bad as a failure."""
     key_cell: float = 10.0
-    """Observations share a branch of the search if all cars near the robot are in the same cells of this side. With 0,
-    all observations share one."""
+    """Observations share a branch of the search if all cars near the robot are in the same cells of this side, of which
+    the robot is in the middle of one. With 0, all observations share one."""
     key_range: float = 12.0
     """How near."""
     reference_keys: bool = False
@@ -138,7 +141,7 @@ class CrowdDriving(Traffic):
         """Where everybody starts, and the robot's path."""
         roads = self.roads()
         cars = context[CARS_FROM : self.path_from()]
-        for _ in range(DRAWS):
+        for _ in range(DRAWS):  # the last draw is kept in any case: a map may have no better start
             exit = self.draw_path(roads, random, context)
             if exit and (self.reference or not self.leaves(roads, context, cars)):
                 break
@@ -151,6 +154,7 @@ class CrowdDriving(Traffic):
         lane, arc = draw_place(roads, entry, random)
         exit = lay_path(roads, lane, arc, JUNCTION + 1 + self.entries, self.exits, random, context[first:])
         context[AREA] = (1 << JUNCTION) | (1 << (JUNCTION + 1 + entry)) | exit
+        context[ROAD_END] = leaves_areas(roads, context[first:], int(context[AREA]))
         along_x, along_y = context[first + 2] - context[first], context[first + 3] - context[first + 1]
         length = math.sqrt(along_x * along_x + along_y * along_y)
         cars = context[CARS_FROM:first]
@@ -226,12 +230,14 @@ class CrowdDriving(Traffic):
         return self.progress_reward * POINT * (passed - before) + (self.slow_reward if slow else 0.0), outcome
 
     def passed(self, context, point, x, y):
-        """Which point of the path the robot has come to: on as long as the next one is not farther away."""
+        """Which point of the path the robot has come to: on as long as the next one is another and not farther away."""
         first = self.path_from()
         while point < self.path_points - 2:
             at_x, at_y = context[first + 2 * point], context[first + 2 * point + 1]
             next_x, next_y = context[first + 2 * point + 2], context[first + 2 * point + 3]
             if (at_x - x) ** 2 + (at_y - y) ** 2 < (next_x - x) ** 2 + (next_y - y) ** 2:
+                break
+            if at_x == next_x and at_y == next_y:  # where the road ends
                 break
             point += 1
         return point
@@ -274,15 +280,18 @@ class CrowdDriving(Traffic):
             for car in range(SEEN, len(observation), SEEN):
                 x, y = observation[car + X] - observation[X], observation[car + Y] - observation[Y]
                 if abs(x) < self.key_range and abs(y) < self.key_range:
-                    cell = 4096 * math.floor(x / self.key_cell) + math.floor(y / self.key_cell)
+                    cell = 4096 * math.floor(x / self.key_cell + 0.5) + math.floor(y / self.key_cell + 0.5)
                     key = (1_000_003 * key + 131 * car + cell) % KEYS
         return key
 
     def upper_bound(self, context, state):
+        return self.bound_within(context, state, self.max_steps)
+
+    def bound_within(self, context, state, steps):
         """Full speed ahead, as if the road were empty."""
         if state[len(state) - 1] != RUNNING:
             return 0.0
-        steps, speed = self.max_steps - int(state[STEPS]), max(0.0, state[SPEED])
+        steps, speed = min(steps, self.max_steps - int(state[STEPS])), max(0.0, state[SPEED])
         total, fade = 0.0, 1.0
         while steps > 0 and speed < TOP_SPEED:
             faster = min(TOP_SPEED, speed + ACCELERATION * DURATION)
@@ -294,7 +303,29 @@ class CrowdDriving(Traffic):
             steps -= 1
         rest = (1.0 - self.discount**steps) / (1.0 - self.discount)
         total += fade * rest * self.progress_reward * SHORTCUT * TOP_SPEED * DURATION
-        return min(total, self.progress_reward * POINT * (self.path_points - 2 - state[PROGRESS]))
+        left = min(context[ROAD_END] + ROUND_THE_END / POINT, self.path_points - 2) - state[PROGRESS]
+        return min(total, self.progress_reward * POINT * max(0.0, left))
+
+    @not_inlined
+    def drive(self, context, state):
+        """Speed and steering of a driver who looks only at what is seen: along the path, as fast as it can stop behind
+        whoever is in the way, and where the road ends before the episode does, no faster than to use it up."""
+        first, point = self.path_from(), int(state[PROGRESS])
+        ahead = int((LOOK + LOOK_TIME * max(0.0, state[SPEED])) / POINT)
+        at = first + 2 * min(point + ahead, self.path_points - 1)
+        steer = go_along(state, context[at], context[at + 1])
+        speed = min(TOP_SPEED, safe_speed(state, self.cars, steer))
+        road = POINT * (context[ROAD_END] - point)
+        speed = min(speed, speed_for_road(road, DURATION * (self.max_steps - state[STEPS]), SLOW))
+        return speed, steer
+
+    @not_inlined
+    def guide(self, context, state, macro_actions, lengths):
+        speed, steer = self.drive(context, state)
+        return pick_macro_action(state[SPEED], speed, steer, SLOW, macro_actions, lengths)
+
+    def rollout_action(self, context, state, actions, random, action):
+        action[0], action[1] = self.drive(context, state)
 
     def draw_action(self, actions, random, action):
         action[0] = TOP_SPEED * uniform(random)
@@ -319,11 +350,13 @@ class CrowdDriving(Traffic):
         last = states[-1]
         failed = last[-1] == FAILURE
         collided = failed and self.collides(last)
+        left = failed and not collided and self.leaves(self.roads(), context, last)
         return {
             "distance": POINT * float(last[PROGRESS]),
             "stall_rate": float((states[1:, SPEED] < SLOW).mean()),
             "collision_rate": float(collided),
-            "off_road_rate": float(failed and not collided),
+            "off_road_rate": float(left),
+            "backwards_rate": float(failed and not collided and not left),
         }
 
     def scene(self, context: np.ndarray) -> Scene:
@@ -338,34 +371,10 @@ class CrowdDriving(Traffic):
     @not_inlined
     def particle_features(self, context, state, features):
         """Everything in the robot's frame: itself, the path ahead of it, and the other cars with their intentions."""
-        roads, first, point = self.roads(), self.path_from(), int(state[PROGRESS])
-        features[0] = state[SPEED] / TOP_SPEED
-        features[1] = state[STEER] / MOST_STEER
-        features[2] = state[STEPS] / self.max_steps
-        features[3] = (self.path_points - point) * POINT / 100.0
-        at = first + 2 * point
-        features[4], features[5] = ahead_and_aside(state, context[at] - state[X], context[at + 1] - state[Y], 4.0)
-        features[6], features[7] = ahead_and_aside(
-            state, context[at + 2] - context[at], context[at + 3] - context[at + 1], POINT
-        )
-        for k in range(len(AHEAD)):
-            at = first + 2 * min(point + int(AHEAD[k] / POINT), self.path_points - 1)
-            features[8 + 2 * k], features[9 + 2 * k] = ahead_and_aside(
-                state, context[at] - state[X], context[at + 1] - state[Y], ROAD
-            )
-        for i in range(1, self.cars + 1):
-            car, out = CAR * i, OWN_FEATURES + CAR_FEATURES * (i - 1)
-            features[out], features[out + 1] = ahead_and_aside(
-                state, state[car + X] - state[X], state[car + Y] - state[Y], ROAD
-            )
-            features[out + 2], features[out + 3] = ahead_and_aside(state, state[car + COS], state[car + SIN], 1.0)
-            features[out + 4] = state[car + SPEED] / TOP_SPEED
-            features[out + 5] = state[car + STEER] / MOST_STEER
-            track, arc = int(state[car + TRACK]), state[car + ARC]
-            x, y = place_on(roads, track, arc + 0.5 * INTENT)
-            aim_x, aim_y = place_on(roads, track, arc + INTENT)
-            features[out + 6], features[out + 7] = ahead_and_aside(state, aim_x - state[X], aim_y - state[Y], ROAD)
-            features[out + 8], features[out + 9] = ahead_and_aside(state, aim_x - x, aim_y - y, 0.5 * INTENT)
+        road = POINT * (context[ROAD_END] - state[PROGRESS])
+        fill_own(state, state[STEPS] / self.max_steps, road, features)
+        fill_path(state, context[self.path_from() :], features)
+        fill_others(self.roads(), state, self.cars, features)
 
     def context_features(self, context, features):
         """The path in the frame of its start."""
@@ -386,19 +395,3 @@ class CrowdDriving(Traffic):
             other_x, other_y = place_on(roads, int(other[car + TRACK]), other[car + ARC] + INTENT)
             total += math.sqrt((x - other_x) ** 2 + (y - other_y) ** 2)
         return total / max(1, self.cars)
-
-
-@njit
-def lay_path(roads, lane, arc, first_exit, exits, random, path):
-    """Fill the points of a path that begins on a lane and takes any branch. The bit of the first exit that it comes
-    to; 0 if there is none."""
-    exit = 0
-    for k in range(len(path) // 2):
-        if k > 0:
-            lane, arc = advance(roads, lane, arc, POINT, random)
-        x, y = place_on(roads, lane, arc)
-        path[2 * k], path[2 * k + 1] = x, y
-        for area in range(first_exit, first_exit + exits if exit == 0 else 0):
-            if exit == 0 and inside(roads, x, y, 1 << area):
-                exit = 1 << area
-    return exit

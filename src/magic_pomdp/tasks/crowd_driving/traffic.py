@@ -27,11 +27,11 @@ from magic_pomdp.tasks.crowd_driving.roads import (
     place_on,
 )
 
-LOOK_AHEAD = 5.0
+AIM_AHEAD = 5.0
 """A car drives towards the route point so far ahead."""
-TOP_SPEED = 4.0
+TRAFFIC_SPEED = 4.0
 """Also the preferred speed."""
-ACCELERATION = 2.0
+TRAFFIC_ACCELERATION = 2.0
 CLEARANCE = 7.0
 """Cars start no nearer to each other than this, in x or in y."""
 DRAWS = 1000
@@ -68,10 +68,6 @@ class Traffic(Task):
     area_cells: np.ndarray = dataclasses.field(init=False, repr=False)
     area_rows: np.ndarray = dataclasses.field(init=False, repr=False)
     area_edges: np.ndarray = dataclasses.field(init=False, repr=False)
-    piece_grid: np.ndarray = dataclasses.field(init=False, repr=False)
-    piece_cells: np.ndarray = dataclasses.field(init=False, repr=False)
-    piece_lists: np.ndarray = dataclasses.field(init=False, repr=False)
-    pieces: np.ndarray = dataclasses.field(init=False, repr=False)
     """The roads, as `RoadTables` has them."""
     room: np.ndarray = dataclasses.field(init=False, repr=False)
     slots: np.ndarray = dataclasses.field(init=False, repr=False)
@@ -109,7 +105,7 @@ class Traffic(Task):
         return borrow(
             RoadTables(
                 self.tracks, self.samples, self.links, self.places, self.area_grid, self.area_cells, self.area_rows,
-                self.area_edges, self.piece_grid, self.piece_cells, self.piece_lists, self.pieces,
+                self.area_edges,
             )
         )  # fmt: skip
 
@@ -165,13 +161,13 @@ class Traffic(Task):
         gamma.find_neighbours(state, count, room, slots)
         for i in range(1, count):
             car = CAR * i
-            aim_x, aim_y = place_on(roads, int(state[car + TRACK]), state[car + ARC] + LOOK_AHEAD)
+            aim_x, aim_y = place_on(roads, int(state[car + TRACK]), state[car + ARC] + AIM_AHEAD)
             aim_x, aim_y = aim_x - state[car + X], aim_y - state[car + Y]
-            scale = TOP_SPEED / max(math.sqrt(aim_x * aim_x + aim_y * aim_y), 1e-9)
+            scale = TRAFFIC_SPEED / max(math.sqrt(aim_x * aim_x + aim_y * aim_y), 1e-9)
             wish_x, wish_y = scale * aim_x, scale * aim_y
             x, y, planes = gamma.choose_velocity(state, count, i, wish_x, wish_y, self.reference, room, slots)
             total += planes
-            speed = TOP_SPEED if planes == 0 else min(TOP_SPEED, math.sqrt(x * x + y * y))
+            speed = TRAFFIC_SPEED if planes == 0 else min(TRAFFIC_SPEED, math.sqrt(x * x + y * y))
             orders[2 * i], orders[2 * i + 1] = speed, steer_towards(state[car + COS], state[car + SIN], x, y)
         return total
 
@@ -179,7 +175,7 @@ class Traffic(Task):
         """Move all other cars as they were ordered, with noise."""
         orders = borrow(self.orders)
         for i in range(1, self.cars + 1):
-            move(state, CAR * i, orders[2 * i], ACCELERATION, orders[2 * i + 1], self.reference, random)
+            move(state, CAR * i, orders[2 * i], TRAFFIC_ACCELERATION, orders[2 * i + 1], self.reference, random)
             self.pursue(roads, state, CAR * i, random)
 
     def see_traffic(self, roads, state, random, observation):
@@ -188,7 +184,7 @@ class Traffic(Task):
         value = 0.0
         for i in range(1, self.cars + 1):
             speed, steer, seen = orders[2 * i], orders[2 * i + 1], SEEN * i
-            value += log_density(state, CAR * i, speed, ACCELERATION, steer, self.reference, observation, seen)
+            value += log_density(state, CAR * i, speed, TRAFFIC_ACCELERATION, steer, self.reference, observation, seen)
             for k in range(SEEN):
                 state[CAR * i + k] = observation[seen + k]
             self.pursue(roads, state, CAR * i, random)
