@@ -206,7 +206,7 @@ def check_guide(task: Task, record: Record) -> Iterator[Finding]:
     count = rows["lengths"].shape[1]
     for index in range(len(record.states)):
         choice = call(task, "guide", _row(rows, index))
-        if not isinstance(choice, Integral) or not 0 <= choice < count:
+        if not isinstance(choice, Integral) or not 0 <= int(choice) < count:
             seen = f"from {record.states[index].tolist()} it returned {choice!r}"
             advice = "Return the number of a row of `macro_actions`, of which there may be any number"
             yield Finding("guide", seen, f"a whole number from 0 to {count - 1}", advice)
