@@ -15,6 +15,7 @@ from magic_pomdp.macros.spaces import MacroSpace
 from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespot
 from magic_pomdp.planners.plan import Budget, Plan
 from magic_pomdp.running.episode import EpisodeRecord, run_episode
+from magic_pomdp.running.evaluate import warm_up
 
 TRAINING, EVALUATION, FINAL = range(3)
 """Purposes of an episode. Each has its own luck, so that nothing is evaluated on the episodes it has learned from."""
@@ -87,7 +88,9 @@ class Collecting:
     despot: DespotSettings = field(default_factory=DespotSettings)
 
     def __call__(self) -> Callable[[EpisodeJob], Collected]:
-        return Collector(self).run
+        collector = Collector(self)
+        warm_up(self.task, collector.despot)
+        return collector.run
 
 
 class Collector:

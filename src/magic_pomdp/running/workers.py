@@ -102,6 +102,7 @@ def _run_in_workers(
     start_server()
     waiting = iter(jobs)
     deaths: Counter[Any] = Counter()
+    failed_starts = 0  # in a row: nothing else was heard of any worker
     workers: dict[Any, _Worker] = {}
     try:
         _add_workers(workers, 1, payload, waiting)  # it compiles what there is to compile; the others then load it
@@ -112,6 +113,8 @@ def _run_in_workers(
             for ready in all_ready:
                 worker, job = workers[ready], workers[ready].job
                 message, value = worker.receive()
+                if message != DIED:
+                    failed_starts = 0
                 if message == READY and count > 0:
                     _add_workers(workers, count - 1, payload, waiting)
                     count = 0
@@ -126,8 +129,11 @@ def _run_in_workers(
                     raise JobFailed(_failure_sentence(worker, kind, value))
                 elif message == DIED:
                     workers.pop(ready).stop()
-                    deaths[job] += 1
-                    if deaths[job] == ATTEMPTS:
+                    if worker.ready:
+                        deaths[job] += 1
+                    else:  # that was not the job's fault
+                        failed_starts += 1
+                    if ATTEMPTS in (deaths[job], failed_starts):
                         raise JobFailed(_death_sentence(worker, kind))
                     worker = _Worker(payload, job)
                     workers[worker.connection] = worker
