@@ -14,6 +14,7 @@ from magic_pomdp import Belief, Budget, DespotSettings, MacroActions, MacroDespo
 from magic_pomdp.core.randomness import derive, seek, stream_key, uniform
 from magic_pomdp.core.task import RUNNING
 from magic_pomdp.planners.macro_despot import extend, plant
+from magic_pomdp.planners.plan import GAP_CLOSED
 from magic_pomdp.planners.tree import NO_BRANCH, ROOT
 from magic_pomdp.tasks.tiger import LISTEN, OPEN_LEFT, OPEN_RIGHT, Tiger
 
@@ -112,6 +113,45 @@ def test_a_guide_gives_the_first_lower_bound():
     assert MacroDespot(make_task("tiger")).settings.default_policy == "greedy"
     with pytest.raises(ValueError, match="tiger has no guide"):
         tiger(default_policy="guided")
+
+
+class LastingTiger(GuidedTiger):
+    """The game is worth something when nobody looks at it any more."""
+
+    name = "lasting-tiger"
+    later: float = 7.0
+
+    def value_beyond(self, context, state):
+        return self.later
+
+
+@pytest.mark.parametrize("policy", ["guided", "greedy", "random"])
+def test_what_comes_beyond_the_search_counts(policy):
+    """It is the same whatever is done, so it moves all values by as much."""
+    settings = DespotSettings(scenarios=20, search_depth=4, default_policy=policy)
+    plans = []
+    for later in (0.0, 7.0):
+        planner = MacroDespot(LastingTiger(later=later), settings=settings)
+        plans.append(planner.plan(np.zeros((10, 1)), np.zeros(0), budget=Budget(steps=100_000)))
+    without, beyond = plans
+    assert (without.stopped_by, beyond.stopped_by) == (GAP_CLOSED, GAP_CLOSED)
+    assert beyond.value == pytest.approx(without.value + 7.0 * LastingTiger().discount ** 4)
+
+
+@pytest.mark.parametrize("policy", ["greedy", "random"])
+def test_nodes_with_few_scenarios_are_left_to_the_default_policy(policy):
+    plans = {}
+    for least in (1, 5, 20):
+        planner, particles = tiger(scenarios=20, search_depth=3, least_scenarios=least, default_policy=policy)
+        plan = planner.plan(particles, np.zeros(0), budget=Budget(steps=200_000), keep_tree=True)
+        nodes = plan.tree.nodes.view(np.recarray)
+        assert plan.stopped_by == GAP_CLOSED
+        assert nodes.scenario_count[nodes.first_branch != NO_BRANCH].min() >= least
+        few = nodes[nodes.scenario_count < least]
+        assert ((few.lower == few.default_value) & (few.upper == few.default_value)).all()
+        plans[least] = plan
+    assert plans[1].nodes > plans[5].nodes > plans[20].nodes
+    assert plans[1].value >= plans[5].value >= plans[20].value  # less hindsight
 
 
 def tiger_values(task, horizon):
@@ -326,6 +366,7 @@ def plan_light_dark(particles=None, context=LIGHT_DARK_CONTEXT, **arguments):
         (lambda: Budget(steps=float("inf")), "whole"),
         (lambda: DespotSettings(xi=0.0), "xi"),
         (lambda: DespotSettings(scenarios=0), "scenarios"),
+        (lambda: tiger(scenarios=3, least_scenarios=4), "With 3 scenarios no node can have the 4"),
         (lambda: DespotSettings(default_policy="lazy"), "default policy"),
     ],
 )

@@ -109,6 +109,7 @@ COMPILED = (
     "observation_key",
     "upper_bound",
     "bound_within",
+    "value_beyond",
     "draw_action",
     "rollout_action",
     "guide",

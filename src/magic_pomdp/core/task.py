@@ -71,6 +71,7 @@ class Task:
     draw_action(self, actions, random, action)                              fill a random action; a row of `actions`
     rollout_action(self, context, state, actions, random, action)           fill a guess at a good one; a random one
     bound_within(self, context, state, steps) -> float                      the same within so many steps
+    value_beyond(self, context, state) -> float                             what is to come after a search's last step
     guide(self, context, state, macro_actions, lengths) -> int              which macro-action is sensible there
     step_unobserved(self, context, state, action, random, unseen) -> …      a step without its observation
     condition(self, context, state, action, random, observation, imagined)  move `state` as the observation tells
@@ -103,6 +104,8 @@ class Task:
 
     scenarios: ClassVar[int] = 100
     """K, how many sampled futures a search shares among all its nodes."""
+    least_scenarios: ClassVar[int] = 1
+    """A search leaves nodes with fewer scenarios to its default policy."""
     particles: ClassVar[int] = 10_000
     """Particles in the robot's belief."""
     search_depth: ClassVar[int] = 60
@@ -163,6 +166,11 @@ class Task:
         """Discounted return that no policy can exceed in so many more steps: what a search that looks no further has to
         know. Default: `upper_bound`, which is for the whole episode."""
         return self.upper_bound(context, state)  # type: ignore[attr-defined]
+
+    def value_beyond(self, context, state):
+        """What a search takes to come after the last step it looks at, where the episode still runs. Rewards and this,
+        discounted, must stay within `bound_within`. Default: nothing."""
+        return 0.0
 
     def guide(self, context, state, macro_actions, lengths):
         """The number of the macro-action that somebody sensible would choose in a state, of whatever set: macro_actions

@@ -42,7 +42,7 @@ class Collected:
 
     record: EpisodeRecord
     experience: Experience | None
-    """None from an evaluation."""
+    """None from an evaluation, and from an episode that ended before its first plan."""
 
 
 class Board:
@@ -112,7 +112,7 @@ class Collector:
         """Run an episode."""
         self._job, self._rows = job, []
         record = run_episode(self.task, self, purpose_seed(self.setup.seed, job.purpose), job.number)
-        if job.purpose != TRAINING:
+        if job.purpose != TRAINING or not self._rows:  # an episode may end before the first plan
             return Collected(record, None)
         columns = zip(*self._rows, strict=True)
         return Collected(record, Experience(*(np.array(column, dtype=np.float32) for column in columns)))

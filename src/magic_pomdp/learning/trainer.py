@@ -222,7 +222,8 @@ class Trainer:
 
     def _learn_from(self, job: EpisodeJob, collected: Collected) -> None:
         experience = collected.experience
-        assert experience is not None
+        if experience is None:
+            return
         if not (np.isfinite(experience.value).all() and np.isfinite(experience.values).all()):
             self.state.save()
             raise Diverged(f"The planner found a value that is not finite in episode {job}.")

@@ -32,6 +32,7 @@ class Rules(NamedTuple):
     horizon: int  # primitive steps to look ahead
     xi: float  # ξ
     policy: int  # which default policy
+    least_scenarios: int  # that a node must have to be searched
 
 
 @inlined
@@ -117,6 +118,8 @@ def greedy_default(task, context, choices, rules, tree, node):
         count = running
         depth += choices.lengths[macro]
         fade *= choices.fades[macro]
+    for i in range(count):
+        total += fade * task.value_beyond(context, tree.rollout[i])
     tree.counters[0].steps += taken
     return total / len(tree.keys), max(first, 0)
 
@@ -152,5 +155,7 @@ def blind_default(task, context, choices, rules, tree, node):
             fade *= choices.fades[macro]
             depth += choices.lengths[macro]
             past = mix(past ^ history)
+        if outcome == RUNNING:
+            total += fade * task.value_beyond(context, state)
     tree.counters[0].steps += taken
     return total / len(tree.keys), first

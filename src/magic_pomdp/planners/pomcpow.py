@@ -225,6 +225,8 @@ def simulate(task, context, actions, rules, tree):
         row = find_state(tree, child, uniform(tree.random))
         copy_row(tree.states, row, tree.state, 0)
         tree.path_rewards[length - 1] = tree.states[row, len(state)]
+    else:
+        rest = task.value_beyond(context, state)
     tree.counters[0].steps += length
     tree.counters[0].depth = max(tree.counters[0].depth, length)
     backup(task, tree, length, rest)
@@ -321,6 +323,8 @@ def rollout(task, context, actions, tree, steps):
         taken += 1
         if outcome != RUNNING:
             break
+    else:
+        total += fade * task.value_beyond(context, state)
     tree.counters[0].steps += taken
     return total
 

@@ -79,6 +79,13 @@ def bounds_within(task, contexts, states, steps, results):
 
 
 @compiled
+def values_beyond(task, contexts, states, results):
+    contexts, states = borrow(contexts), borrow(states)
+    for i in range(len(states)):
+        results[i] = task.value_beyond(contexts[i], states[i])
+
+
+@compiled
 def draw_actions(task, choices, randoms, actions, results):
     choices, randoms, actions = borrow(choices), borrow(randoms), borrow(actions)
     for i in range(len(actions)):
@@ -130,6 +137,7 @@ KERNELS = {
     "observation_key": observation_keys,
     "upper_bound": upper_bounds,
     "bound_within": bounds_within,
+    "value_beyond": values_beyond,
     "draw_action": draw_actions,
     "rollout_action": rollout_actions,
     "guide": guides,

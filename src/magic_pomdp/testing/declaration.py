@@ -42,6 +42,7 @@ FUNCTIONS = {
         ("context", "state", "actions", "random", "action"), fills=("action",), changes=("random",)
     ),
     "bound_within": Function(("context", "state", "steps")),
+    "value_beyond": Function(("context", "state")),
     "guide": Function(("context", "state", "macro_actions", "lengths")),
     "particle_features": Function(("context", "state", "features"), fills=("features",)),
     "context_features": Function(("context", "features"), fills=("features",)),
@@ -54,6 +55,7 @@ SMALLEST = {
     "observation_size": 0,
     "context_size": 0,
     "scenarios": 1,
+    "least_scenarios": 1,
     "particles": 1,
     "search_depth": 1,
     "macro_length": 1,

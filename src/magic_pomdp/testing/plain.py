@@ -22,7 +22,7 @@ HOLD = 8
 """Episodes that are recorded, their longest length, and for how long at most every other one repeats an action."""
 
 
-NUMBERS = ("upper_bound", "bound_within", "state_distance")
+NUMBERS = ("upper_bound", "bound_within", "value_beyond", "state_distance")
 """Functions that return a finite number."""
 
 

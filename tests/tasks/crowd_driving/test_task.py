@@ -13,7 +13,7 @@ from magic_pomdp.core.scene import Line, Polygon, shapes_to_json
 from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS
 from magic_pomdp.planners.macro_despot import DespotSettings
 from magic_pomdp.running.episode import draw_beginning, step_world
-from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
+from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, FRONT, SIN, SPEED, X, Y
 from magic_pomdp.tasks.crowd_driving.layout import ARC, AREA, PROGRESS, ROAD_END, SEEN, STEPS, TRACK
 from magic_pomdp.tasks.crowd_driving.path import leaves_areas
 from magic_pomdp.tasks.crowd_driving.roads import place_on
@@ -263,6 +263,17 @@ def test_the_guide_does_not_leave_the_road_at_its_end():
     assert task.drive(context, state)[0] == pytest.approx(3.3)  # 10 m in 30 s: no faster than it must
     state[PROGRESS] = 60.0
     assert task.drive(context, state)[0] < 1.0
+
+
+def test_a_road_that_ends_too_early_will_cost_stalls_or_a_failure():
+    task = small(cars=0)
+    context, state = begin(task)
+    assert task.value_beyond(context, state) == 0.0
+    context[ROAD_END] = 100.0
+    assert task.value_beyond(context, state) == task.failure_reward
+    state[STEPS] = task.max_steps - 15
+    lasting = (10.0 - FRONT - 2.0) / (3.3 * 0.2)
+    assert task.value_beyond(context, state) == pytest.approx(task.slow_reward * (15 - lasting))
 
 
 @VARIANTS

@@ -75,6 +75,12 @@ def speed_for_road(road, seconds, least):
     return min(max(STEADY * least, road / max(1.0, seconds)), stopping_speed(road))
 
 
+@inlined
+def steps_to_drive(road, least):
+    """How many steps a road lasts at the least speed that is wanted."""
+    return max(0.0, road - FRONT - END_ROOM) / (STEADY * least * DURATION)
+
+
 @compiled
 def pick_macro_action(now, speed, steer, slow, macro_actions, lengths):
     """The number of the macro-action that most leads from the present speed to another, and steers like this."""

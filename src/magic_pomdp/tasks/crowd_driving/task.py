@@ -30,7 +30,13 @@ from magic_pomdp.tasks.crowd_driving.car import (
     move,
 )
 from magic_pomdp.tasks.crowd_driving.drawing import crowd_scene, crowd_sprites
-from magic_pomdp.tasks.crowd_driving.driver import go_along, pick_macro_action, safe_speed, speed_for_road
+from magic_pomdp.tasks.crowd_driving.driver import (
+    go_along,
+    pick_macro_action,
+    safe_speed,
+    speed_for_road,
+    steps_to_drive,
+)
 from magic_pomdp.tasks.crowd_driving.features import (
     CAR_FEATURES,
     INTENT,
@@ -61,8 +67,9 @@ SHORTCUT = 1.1
 ROUND_THE_END = 5.0
 """Beside its path, the robot may find so many metres more of road than on it."""
 
-STRIDE = 100
-"""Of the path, the networks' context has one point in so many."""
+STRIDE, CONTEXT_POINTS = 100, 15
+"""Of the path, the networks' context has one point in so many, and this number of them: the same in both variants, so
+that one generator serves both."""
 
 
 class CrowdDriving(Traffic):
@@ -132,7 +139,7 @@ class CrowdDriving(Traffic):
 
     @property
     def context_features_size(self) -> int:
-        return 2 * (self.path_points // STRIDE)
+        return 2 * CONTEXT_POINTS
 
     # ------------------------------------------------------------------------------------------------------ the start
 
@@ -306,6 +313,12 @@ class CrowdDriving(Traffic):
         left = min(context[ROAD_END] + ROUND_THE_END / POINT, self.path_points - 2) - state[PROGRESS]
         return min(total, self.progress_reward * POINT * max(0.0, left))
 
+    def value_beyond(self, context, state):
+        """Where the road ends before the episode does: steps of stalling, or else a failure."""
+        steps = self.max_steps - state[STEPS]
+        lasting = steps_to_drive(POINT * (context[ROAD_END] - state[PROGRESS]), SLOW)
+        return max(self.failure_reward, self.slow_reward * max(0.0, steps - lasting))
+
     @not_inlined
     def drive(self, context, state):
         """Speed and steering of a driver who looks only at what is seen: along the path, as fast as it can stop behind
@@ -380,8 +393,8 @@ class CrowdDriving(Traffic):
         """The path in the frame of its start."""
         first = self.path_from()
         cars = context[CARS_FROM:first]
-        for k in range(len(features) // 2):
-            at = first + 2 * STRIDE * k + STRIDE
+        for k in range(CONTEXT_POINTS):
+            at = first + 2 * min(STRIDE * k + STRIDE // 2, self.path_points - 1)
             features[2 * k], features[2 * k + 1] = ahead_and_aside(
                 cars, context[at] - cars[X], context[at + 1] - cars[Y], 100.0
             )
