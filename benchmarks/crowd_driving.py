@@ -64,7 +64,7 @@ def speed():
         belief.update(action, observation)
         updates.append(time.process_time() - began)
     found = {"belief_update_ms": 1000.0 * float(np.median(updates))}
-    for policy in ("greedy", "random"):
+    for policy in ("guided", "greedy", "random"):
         planner = MacroDespot(task, settings=DespotSettings(default_policy=policy))
         planner.plan(belief, context, budget=Budget(steps=1))
         began = time.process_time()
