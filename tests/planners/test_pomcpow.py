@@ -14,6 +14,7 @@ from magic_pomdp import Belief, Budget, Pomcpow, PomcpowSettings, make_task
 from magic_pomdp.planners.pomcpow import extend
 from magic_pomdp.planners.pomcpow_tree import ROOT
 from magic_pomdp.tasks.light_dark import LightDark
+from magic_pomdp.tasks.puck_push import OUTCOME
 from magic_pomdp.tasks.tiger import LISTEN, OPEN_LEFT, OPEN_RIGHT, Tiger
 
 pytestmark = pytest.mark.jit_off
@@ -260,6 +261,25 @@ def test_a_collection_is_the_belief_that_its_observation_leaves(widening):
         agreeing = weights[plan.tree.states[rows, 0] == heard].sum() / weights.sum()
         assert agreeing == pytest.approx(0.85, abs=0.02)
         assert (plan.tree.states[rows, 1] == -1.0).all()
+
+
+@pytest.mark.parametrize(
+    "place",
+    [(781.9, 300.0, 836.0, 300.0), (1125.0, 165.0, 700.0, 300.0), (490.0, 300.0, 545.0, 300.0)],
+    ids=["before the goal", "in a corner", "before a strip"],
+)
+def test_a_step_taken_again_counts_only_if_it_explains_what_was_seen(place):
+    """Puck-Push draws the step again, knowing the observation: it may then end the episode, or hide a puck that was
+    seen."""
+    planner, _ = make("puck-push")
+    task, context, belief = planner.task, CONTEXTS["puck-push"], np.array([[*place, 5.0, mp.RUNNING]])
+    for seed in range(3):
+        tree = planner.plan(belief, context, budget=Budget(steps=1_000), seed=seed, keep_tree=True).tree
+        for node, observation in zip(tree.nodes[1:], tree.observations[1:], strict=True):
+            rows = slice(node.first_state, node.first_state + node.state_count)
+            weights, states = np.diff(tree.weights[rows], prepend=0.0), tree.states[rows, :-1]
+            assert (states[weights > 0.0, OUTCOME] == mp.RUNNING).all()
+            assert np.isfinite(task.log_likelihood(context, states[0], None, observation))
 
 
 # ------------------------------------------------------------------------------------- budgets, memory, determinism
