@@ -240,6 +240,7 @@ def step_again(task, context, action, tree, index, reward):
     copy_row(tree.state, 0, tree.moved, 0)
     copy_row(tree.previous, 0, tree.state, 0)
     value, new_reward, outcome = task.condition(context, state, action, tree.random, observation, tree.observation[0])
+    tree.counters[0].steps += 1
     if outcome == RUNNING and value > -math.inf:
         return value, new_reward
     if tree.nodes[index].state_count > 0:
