@@ -145,10 +145,10 @@ class Evaluation:
         )
 
     def _statistics(self) -> dict[str, float]:
-        """What the task itself tells of its episodes."""
+        """What the task itself tells of its episodes; of those of which it does."""
         found: dict[str, float] = {}
-        for name in self.records[0].statistics if self.records else ():
-            values = [record.statistics[name] for record in self.records]
+        for name in dict.fromkeys(name for record in self.records for name in record.statistics):
+            values = [record.statistics[name] for record in self.records if name in record.statistics]
             found |= {f"{name}_mean": mean(values), f"{name}_stderr": standard_error(values)}
         return found
 
