@@ -332,6 +332,16 @@ def test_compare_and_compare_again(run, tmp_path):
     saved = json.loads((tmp_path / "results/t/comparison.json").read_text())
     assert len(saved["evaluations"]) == 6
     assert run(*asked)[1] == out
+    code, _, error = run(*asked, "--seed", 1)
+    assert code == 2
+    assert "was made with seed 0: ask the same, or choose another folder." in error
+
+
+def test_other_parameters_are_compared_in_another_folder(run, tmp_path):
+    asked = ("compare", "tiger", "--planners", "macro-despot", "--steps", 300, "--episodes", 1, "--workers", 0)
+    for parameters in ((), ("--set", "max_steps=3")):
+        assert run(*asked, *parameters)[0] == 0
+    assert {path.name for path in (tmp_path / "results").iterdir()} == {"compare-tiger", "compare-tiger-max_steps=3"}
 
 
 def test_tune_and_go_on(run):
@@ -383,15 +393,15 @@ def test_record_and_replay(run, tmp_path, monkeypatch):
     code, out, _ = run("record", "tiger", *options)
     assert code == 0
     assert "2 episodes (2 unfinished); saved as" in out
-    assert (tmp_path / "tiger_macro-despot_seed0.record.gz").is_file()
+    assert (tmp_path / "tiger_macro-despot_seed0_max_steps=3.record.gz").is_file()
     (tmp_path / "my tigers").mkdir()
     small = ("--planner", "pomcpow", "--particles", 20)
     code, out, _ = run("record", "tiger", *options, *small, "--out", "my tigers/b.gz")
     assert code == 0
     assert f"magic-pomdp replay '{tmp_path / 'my tigers' / 'b.gz'}'" in out
-    code, out, _ = run("replay", "tiger_macro-despot_seed0.record.gz", "my tigers/b.gz", "--no-open")
+    code, out, _ = run("replay", "tiger_macro-despot_seed0_max_steps=3.record.gz", "my tigers/b.gz", "--no-open")
     assert code == 0
-    page = tmp_path / "tiger_macro-despot_seed0.html"
+    page = tmp_path / "tiger_macro-despot_seed0_max_steps=3.html"
     assert str(page) in out
     assert page.read_text().startswith("<!doctype html>")
     opened = []
@@ -464,7 +474,7 @@ def test_report_of_what_was_evaluated(run, tmp_path, monkeypatch):
     assert run("record", "tiger", "--episodes", 1, "--steps", 300, "--set", "max_steps=3", "--workers", 0)[0] == 0
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)
-    code, out, _ = run("report", "results", "tiger_macro-despot_seed0.record.gz", "--title", "Tigers")
+    code, out, _ = run("report", "results", "tiger_macro-despot_seed0_max_steps=3.record.gz", "--title", "Tigers")
     assert (code, opened) == (0, [(tmp_path / "report.html").as_uri()])
     assert str(tmp_path / "report.html") in out
     assert "<h1>Tigers</h1>" in (tmp_path / "report.html").read_text()

@@ -51,7 +51,7 @@ class RecordSettings:
     """Particles of each belief to keep."""
     workers: Annotated[int | None, default("INT", "one for every core")] = None
     """Processes that run episodes; 0 runs them in the main process, for debugging."""
-    out: Annotated[Path | None, default("FILE", "named after task, planner and seed, ending in .record.gz")] = None
+    out: Annotated[Path | None, default("FILE", "named after task, planner, seed and parameters")] = None
     """Where to save the recording."""
     parameters: TaskParameters = ()
 
@@ -85,8 +85,8 @@ def record(task: TaskName, /, settings: RecordSettings) -> int:
     the_task = make_task(task, **task_parameters(settings.parameters))
     budget = make_budget(settings.seconds, settings.steps)
     choice = PlannerChoice(settings.planner, settings.macro_length, budget, model=settings.model)
-    name = f"{the_task.name or type(the_task).__name__}_{choice.name}_seed{settings.seed}{SUFFIX}"
-    path = check_writable(settings.out or Path(re.sub(r"[^\w.-]", "-", name)))
+    parts = (the_task.name or type(the_task).__name__, choice.name, f"seed{settings.seed}", *settings.parameters)
+    path = check_writable(settings.out or Path(re.sub(r"[^\w.=-]", "-", "_".join(parts)) + SUFFIX))
     code = FINE
     try:
         with episode_progress(settings.episodes) as advance:
