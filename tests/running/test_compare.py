@@ -40,6 +40,18 @@ def test_what_is_stored_is_not_run_again(tmp_path):
     assert repaired.cells[2]["return_mean"] == first.cells[2]["return_mean"]
 
 
+def test_what_other_code_has_made_is_made_again(tmp_path):
+    small = {"planners": PLANNERS[:1], "budgets": SMALL[1:]}
+    (path,) = (tmp_path / f"{choice.name}_{budget}.json" for choice in PLANNERS[:1] for budget in SMALL[1:])
+    run(tmp_path, **small)
+    made = json.loads(path.read_text())
+    for other in (made | {"code": "0123"}, made | {"version": "0.0.1"}, {k: made[k] for k in made if k != "code"}):
+        path.write_text(json.dumps(other | {"return_mean": 1e9}))
+        assert run(tmp_path, **small)[1] == [("macro-despot", False)]
+        assert json.loads(path.read_text())["return_mean"] == made["return_mean"]
+    assert run(tmp_path, **small)[1] == [("macro-despot", True)]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

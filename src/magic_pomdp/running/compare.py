@@ -116,11 +116,13 @@ def choose_planners(names: Sequence[str], macro_length: int | None = None) -> li
 
 ASKED = ("task", "planner", "macro_length", "budget", "episodes", "seed", "complete", "settings", "task_parameters")
 """What makes two evaluations the same one."""
+MADE_BY = ("version", "code")
+"""What must be the same, too, for the one to stand for the other, since tasks and planners change."""
 
 
 def _stored(path: Path, asked: dict[str, Any]) -> dict[str, Any] | None:
-    """The evaluation that a file holds; None if there is none, or one of an older version, since planners improve. A
-    ValueError if it is not the one that is asked for."""
+    """The evaluation that a file holds; None if there is none, or one by other code. A ValueError if it is not the one
+    that is asked for."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -131,4 +133,4 @@ def _stored(path: Path, asked: dict[str, Any]) -> dict[str, Any] | None:
     if different:
         values = ", ".join(f"{name.replace('_', ' ')} {found.get(name)}" for name in different)
         raise ValueError(f"{path} was made with {values}: ask the same, or choose another folder.")
-    return found if found.get("version") == asked["version"] else None
+    return found if all(found.get(name) == asked[name] for name in MADE_BY) else None

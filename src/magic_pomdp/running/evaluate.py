@@ -12,6 +12,7 @@ import numpy as np
 
 from magic_pomdp import __version__
 from magic_pomdp.core.belief import Belief
+from magic_pomdp.core.compiling import code_digest
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.core.registry import nearest
@@ -123,6 +124,8 @@ class Evaluation:
     """By the episodes' numbers."""
     complete: bool
     """False if it was interrupted before all episodes were finished."""
+    code: str
+    """A fingerprint of the code of task, planners and belief."""
 
     @property
     def return_mean(self) -> float:
@@ -190,6 +193,7 @@ class Evaluation:
             "settings": self.settings,
             "task_parameters": self.task_parameters,
             "version": __version__,
+            "code": self.code,
             "records": [record.to_json() for record in records],
         }
 
@@ -297,6 +301,7 @@ def describe(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> 
         task_parameters=_parameters(task),
         records=(),
         complete=False,
+        code=code_digest(type(task)),
     )
 
 
