@@ -10,7 +10,7 @@ from numba import config
 
 from magic_pomdp import FAILURE, RUNNING, SUCCESS, Budget, DespotSettings, MacroDespot, Plan, Task, make_task, uniform
 from magic_pomdp.running.episode import RESERVED, run_episode
-from magic_pomdp.running.evaluate import describe
+from magic_pomdp.running.evaluate import PlannerChoice, describe
 
 SMALL = DespotSettings(scenarios=20, search_depth=10)
 
@@ -159,6 +159,22 @@ def test_names_of_every_record_and_evaluation_are_reserved():
     record = run_episode(Corridor(), walk())
     means = describe(Corridor(), lambda task: walk(), 0).to_json()
     assert record.to_json().keys() | {name.removesuffix("_mean") for name in means if "_mean" in name} == RESERVED
+
+
+class Hurried(Corridor):
+    concurrent = True
+
+
+@pytest.mark.parametrize(
+    ("task", "budget", "concurrent"),
+    [
+        (Corridor(), Budget(seconds=0.1), False),
+        (Hurried(), Budget(seconds=0.1), True),
+        (Hurried(), Budget(steps=100), False),
+    ],
+)
+def test_an_evaluation_tells_whether_it_planned_ahead(task, budget, concurrent):
+    assert describe(task, PlannerChoice(budget=budget), 0).to_json()["concurrent"] is concurrent
 
 
 def test_an_episode_depends_on_seed_and_number_alone():

@@ -22,7 +22,7 @@ from magic_pomdp.learning.planner import MagicPlanner
 from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespot
 from magic_pomdp.planners.plan import Budget, Planner
 from magic_pomdp.planners.pomcpow import Pomcpow, PomcpowSettings
-from magic_pomdp.running.episode import EpisodeRecord, draw_beginning, macro_length, run_episode
+from magic_pomdp.running.episode import EpisodeRecord, draw_beginning, macro_length, plans_ahead, run_episode
 from magic_pomdp.running.statistics import mean, percentile, standard_error
 from magic_pomdp.running.workers import JobFailed, available_cores, run_jobs
 
@@ -117,6 +117,8 @@ class Evaluation:
     macro_length: int | None
     """Longest macro-action of the planner's set; None for a planner without one."""
     budget: Budget | None
+    concurrent: bool
+    """Whether each macro-action was planned while the one before it was carried out."""
     seed: int
     settings: dict[str, Any]
     task_parameters: dict[str, Any]
@@ -167,6 +169,7 @@ class Evaluation:
             "planner": self.planner,
             "macro_length": self.macro_length,
             "budget": _without_none(dataclasses.asdict(self.budget)) if self.budget else None,
+            "concurrent": self.concurrent,
             "episodes": len(records),
             "seed": self.seed,
             "complete": self.complete,
@@ -296,6 +299,7 @@ def describe(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> 
         planner=make_planner.name if isinstance(make_planner, PlannerChoice) else type(planner).__name__,
         macro_length=macro_length(planner),
         budget=getattr(planner, "budget", None),
+        concurrent=plans_ahead(task, planner),
         seed=seed,
         settings=_settings(task, planner),
         task_parameters=_parameters(task),
