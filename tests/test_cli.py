@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from magic_pomdp import cli
+from magic_pomdp import Budget, cli
+from magic_pomdp.tasks.tiger import Tiger
 
 SMALL = ("--steps", "300", "--scenarios", "10", "--search-depth", "8", "--set", "max_steps=8")
 
@@ -546,10 +547,27 @@ def test_a_page_is_served_until_it_is_interrupted(tmp_path):
         time.sleep(0.02)
 
 
+@pytest.mark.parametrize(("options", "seconds"), [((), 0.35), (("--macro-length", 2), 0.7), (("--seconds", 0.2), 0.2)])
+def test_a_plan_has_the_tasks_own_time_unless_told(run, monkeypatch, options, seconds):
+    pytest.importorskip("websockets")
+    played = []
+
+    class Server:
+        def __init__(self, task, choice, *_):
+            played.append(choice.budget_for(task))
+            raise ValueError("Seen enough.")
+
+    monkeypatch.setattr("magic_pomdp.show.live.LiveServer", Server)
+    monkeypatch.setattr(Tiger, "plan_seconds", lambda task, length: 0.35 * length)
+    assert run("play", "tiger", "--no-open", *options)[0] == 2
+    assert played == [Budget(seconds=seconds)]
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (("tiger", "--seconds", "100"), "0.001 to 10 seconds"),
+        (("tiger", "--seconds", "-1"), "must be"),
         (("tiger", "--port", "70000"), "A port is a number"),
         (("tiger", "--planner", "magic"), "No trained generator"),
         (("tiger", "--seed", "-1"), "at least 0"),
