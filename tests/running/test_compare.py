@@ -57,7 +57,7 @@ def test_what_other_code_has_made_is_made_again(tmp_path):
     [
         ({"seed": 1}, "seed 0"),
         ({"episodes": 2}, "episodes 3"),
-        ({"task": make_task("tiger", max_steps=5)}, "task parameters"),
+        ({"task": make_task("tiger", max_steps=5)}, "max_steps 40:"),
         ({"planners": (PlannerChoice("macro-despot", 2),)}, "macro length 1"),
     ],
 )

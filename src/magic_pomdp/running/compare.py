@@ -129,8 +129,13 @@ def _stored(path: Path, asked: dict[str, Any]) -> dict[str, Any] | None:
         return None
     if not isinstance(found, dict):
         return None
-    different = [name for name in ASKED if found.get(name) != json.loads(json.dumps(asked[name]))]
+    different = []
+    for name in ASKED:
+        known, wanted = found.get(name), json.loads(json.dumps(asked[name]))
+        if isinstance(known, dict) and isinstance(wanted, dict):
+            different += [f"{key} {known.get(key)}" for key in known | wanted if known.get(key) != wanted.get(key)]
+        elif known != wanted:
+            different.append(f"{name.replace('_', ' ')} {known}")
     if different:
-        values = ", ".join(f"{name.replace('_', ' ')} {found.get(name)}" for name in different)
-        raise ValueError(f"{path} was made with {values}: ask the same, or choose another folder.")
+        raise ValueError(f"{path} was made with {', '.join(different)}: ask the same, or choose another folder.")
     return found if all(found.get(name) == asked[name] for name in MADE_BY) else None
