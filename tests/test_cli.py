@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from magic_pomdp import cli
+from magic_pomdp import Budget, cli
+from magic_pomdp.tasks.tiger import Tiger
 
 SMALL = ("--steps", "300", "--scenarios", "10", "--search-depth", "8", "--set", "max_steps=8")
 
@@ -332,6 +333,16 @@ def test_compare_and_compare_again(run, tmp_path):
     saved = json.loads((tmp_path / "results/t/comparison.json").read_text())
     assert len(saved["evaluations"]) == 6
     assert run(*asked)[1] == out
+    code, _, error = run(*asked, "--seed", 1)
+    assert code == 2
+    assert "was made with seed 0: ask the same, or choose another folder." in error
+
+
+def test_other_parameters_are_compared_in_another_folder(run, tmp_path):
+    asked = ("compare", "tiger", "--planners", "macro-despot", "--steps", 300, "--episodes", 1, "--workers", 0)
+    for parameters in ((), ("--set", "max_steps=3")):
+        assert run(*asked, *parameters)[0] == 0
+    assert {path.name for path in (tmp_path / "results").iterdir()} == {"compare-tiger", "compare-tiger-max_steps=3"}
 
 
 def test_tune_and_go_on(run):
@@ -383,15 +394,15 @@ def test_record_and_replay(run, tmp_path, monkeypatch):
     code, out, _ = run("record", "tiger", *options)
     assert code == 0
     assert "2 episodes (2 unfinished); saved as" in out
-    assert (tmp_path / "tiger_macro-despot_seed0.record.gz").is_file()
+    assert (tmp_path / "tiger_macro-despot_seed0_max_steps=3.record.gz").is_file()
     (tmp_path / "my tigers").mkdir()
     small = ("--planner", "pomcpow", "--particles", 20)
     code, out, _ = run("record", "tiger", *options, *small, "--out", "my tigers/b.gz")
     assert code == 0
     assert f"magic-pomdp replay '{tmp_path / 'my tigers' / 'b.gz'}'" in out
-    code, out, _ = run("replay", "tiger_macro-despot_seed0.record.gz", "my tigers/b.gz", "--no-open")
+    code, out, _ = run("replay", "tiger_macro-despot_seed0_max_steps=3.record.gz", "my tigers/b.gz", "--no-open")
     assert code == 0
-    page = tmp_path / "tiger_macro-despot_seed0.html"
+    page = tmp_path / "tiger_macro-despot_seed0_max_steps=3.html"
     assert str(page) in out
     assert page.read_text().startswith("<!doctype html>")
     opened = []
@@ -464,7 +475,7 @@ def test_report_of_what_was_evaluated(run, tmp_path, monkeypatch):
     assert run("record", "tiger", "--episodes", 1, "--steps", 300, "--set", "max_steps=3", "--workers", 0)[0] == 0
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)
-    code, out, _ = run("report", "results", "tiger_macro-despot_seed0.record.gz", "--title", "Tigers")
+    code, out, _ = run("report", "results", "tiger_macro-despot_seed0_max_steps=3.record.gz", "--title", "Tigers")
     assert (code, opened) == (0, [(tmp_path / "report.html").as_uri()])
     assert str(tmp_path / "report.html") in out
     assert "<h1>Tigers</h1>" in (tmp_path / "report.html").read_text()
@@ -536,10 +547,27 @@ def test_a_page_is_served_until_it_is_interrupted(tmp_path):
         time.sleep(0.02)
 
 
+@pytest.mark.parametrize(("options", "seconds"), [((), 0.35), (("--macro-length", 2), 0.7), (("--seconds", 0.2), 0.2)])
+def test_a_plan_has_the_tasks_own_time_unless_told(run, monkeypatch, options, seconds):
+    pytest.importorskip("websockets")
+    played = []
+
+    class Server:
+        def __init__(self, task, choice, *_):
+            played.append(choice.budget_for(task))
+            raise ValueError("Seen enough.")
+
+    monkeypatch.setattr("magic_pomdp.show.live.LiveServer", Server)
+    monkeypatch.setattr(Tiger, "plan_seconds", lambda task, length: 0.35 * length)
+    assert run("play", "tiger", "--no-open", *options)[0] == 2
+    assert played == [Budget(seconds=seconds)]
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (("tiger", "--seconds", "100"), "0.001 to 10 seconds"),
+        (("tiger", "--seconds", "-1"), "must be"),
         (("tiger", "--port", "70000"), "A port is a number"),
         (("tiger", "--planner", "magic"), "No trained generator"),
         (("tiger", "--seed", "-1"), "at least 0"),

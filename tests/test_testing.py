@@ -254,6 +254,21 @@ class GuidesNowhere(Corridor):
         return len(lengths)
 
 
+class StatisticOfWords(Corridor):
+    def statistics(self, context, states):
+        return {"mood": "good"}
+
+
+class StatisticCalledSteps(Corridor):
+    def statistics(self, context, states):
+        return {"steps": 1.0}
+
+
+class StatisticWithoutName(Corridor):
+    def statistics(self, context, states):
+        return 1.0
+
+
 class SceneOfWords(Corridor):
     def scene(self, context):
         return "a corridor"
@@ -322,6 +337,9 @@ def test_right_task_passes_in_either_mode():
         (DrawsFromElsewhere, "draw_action", "action differed"),
         (DrawsTooLongAnAction, "draw_action", "IndexError"),
         (GuidesNowhere, "guide", "it returned 3"),
+        (StatisticOfWords, "statistics", "gave 'good' as 'mood'"),
+        (StatisticCalledSteps, "statistics", "cannot call anything 'steps'"),
+        (StatisticWithoutName, "statistics", "it returned 1.0"),
         (SceneOfWords, "scene", "it returned 'a corridor'"),
         (SceneBeyondTheState, "scene", "the numbers (0, 9) of a state"),
         (SpritesNotANumber, "sprites", "cannot be drawn"),

@@ -8,9 +8,11 @@ import torch
 from toy import Target
 
 from magic_pomdp import Belief, MagicPlanner, TrainSettings, load_model, train
+from magic_pomdp.learning import collecting
 from magic_pomdp.learning import trainer as trainer_module
 from magic_pomdp.learning.checkpoint import checkpoints, load_arrays, load_checkpoint
-from magic_pomdp.learning.collecting import Collecting
+from magic_pomdp.learning.collecting import EVALUATION, Board, Collecting, Collector, EpisodeJob
+from magic_pomdp.learning.generator import GeneratorShape
 from magic_pomdp.learning.learner import Diverged, Learner
 from magic_pomdp.learning.trainer import Trainer
 from magic_pomdp.learning.watching import Lines, MetricsFile, read_metrics
@@ -51,6 +53,17 @@ def assert_same(one, other):
 
 
 # ----------------------------------------------------------------------------------------------------------- learning
+
+
+@pytest.mark.parametrize("concurrent", [False, True])
+def test_trainings_plan_ahead_where_the_task_does_not_wait(tmp_path, monkeypatch, concurrent):
+    asked = []
+    monkeypatch.setattr(Target, "concurrent", concurrent)
+    monkeypatch.setattr(collecting, "run_episode", lambda *_, **options: asked.append(options))
+    shape = GeneratorShape.for_task(Target(), Target().macro_space(1))
+    Board(tmp_path / "board", shape.weight_count, create=True)
+    Collector(Collecting(Target(), shape, 1, tmp_path / "board", 0, 1, 1, 0.1)).run(EpisodeJob(EVALUATION, 0))
+    assert asked == [{"concurrent": concurrent}]
 
 
 @pytest.mark.parametrize("critic", ["set", "flat"])
@@ -117,6 +130,7 @@ def test_the_card_tells_how_the_model_was_made(tmp_path):
     assert (card["task"], card["seed"], card["updates"], card["command"]) == ("target", 5, 60, "magic-pomdp train …")
     assert card["space"] == {"space": "held action", "count": 2, "size": 1, "length": 2}
     assert card["score"]["episodes"] == 5
+    assert card["score"]["concurrent"] is card["chosen_by"]["concurrent"] is False
     assert trained.model.stat().st_size < 2_000_000
 
 

@@ -12,10 +12,8 @@ PLANNERS = tuple(PlannerChoice(name) for name in ("macro-despot", "despot", "pom
 
 def run(folder, **changes):
     cells = []
-    asked = {"planners": PLANNERS, "budgets": SMALL, "episodes": 3, "workers": 0} | changes
-    found = compare(
-        make_task("tiger"), folder, on_cell=lambda choice, stored: cells.append((choice.name, stored)), **asked
-    )
+    asked = {"task": make_task("tiger"), "planners": PLANNERS, "budgets": SMALL, "episodes": 3, "workers": 0} | changes
+    found = compare(folder=folder, on_cell=lambda choice, stored: cells.append((choice.name, stored)), **asked)
     return found, cells
 
 
@@ -31,7 +29,7 @@ def test_every_planner_meets_every_budget_on_the_same_episodes(tmp_path):
     assert (tmp_path / "anytime.png").stat().st_size > 10_000
 
 
-def test_what_is_stored_is_not_run_again_unless_it_is_another_question(tmp_path):
+def test_what_is_stored_is_not_run_again(tmp_path):
     first, _ = run(tmp_path)
     again, cells = run(tmp_path)
     assert all(stored for _, stored in cells)
@@ -40,7 +38,36 @@ def test_what_is_stored_is_not_run_again_unless_it_is_another_question(tmp_path)
     repaired, cells = run(tmp_path)
     assert [stored for _, stored in cells] == [True, True, False, True, True, True]
     assert repaired.cells[2]["return_mean"] == first.cells[2]["return_mean"]
-    assert not any(stored for _, stored in run(tmp_path, seed=1)[1])
+
+
+def test_what_other_code_has_made_is_made_again(tmp_path):
+    small = {"planners": PLANNERS[:1], "budgets": SMALL[1:]}
+    (path,) = (tmp_path / f"{choice.name}_{budget}.json" for choice in PLANNERS[:1] for budget in SMALL[1:])
+    run(tmp_path, **small)
+    made = json.loads(path.read_text())
+    for other in (made | {"code": "0123"}, made | {"version": "0.0.1"}, {k: made[k] for k in made if k != "code"}):
+        path.write_text(json.dumps(other | {"return_mean": 1e9}))
+        assert run(tmp_path, **small)[1] == [("macro-despot", False)]
+        assert json.loads(path.read_text())["return_mean"] == made["return_mean"]
+    assert run(tmp_path, **small)[1] == [("macro-despot", True)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seed": 1}, "seed 0"),
+        ({"episodes": 2}, "episodes 3"),
+        ({"task": make_task("tiger", max_steps=5)}, "max_steps 40:"),
+        ({"planners": (PlannerChoice("macro-despot", 2),)}, "macro length 1"),
+    ],
+)
+def test_another_question_leaves_what_is_stored_alone(tmp_path, changes, message):
+    small = {"planners": PLANNERS[:1], "budgets": SMALL[1:]}
+    run(tmp_path, **small)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(ValueError, match=rf"was made with .*{message}.* choose another folder\.$"):
+        run(tmp_path, **small | changes)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_budgets_reach_from_a_millisecond_to_a_second():

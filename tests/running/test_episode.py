@@ -1,12 +1,16 @@
+import dataclasses
+import json
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from numba import config
 
 from magic_pomdp import FAILURE, RUNNING, SUCCESS, Budget, DespotSettings, MacroDespot, Plan, Task, make_task, uniform
-from magic_pomdp.running.episode import run_episode
+from magic_pomdp.running.episode import RESERVED, run_episode
+from magic_pomdp.running.evaluate import PlannerChoice, describe
 
 SMALL = DespotSettings(scenarios=20, search_depth=10)
 
@@ -105,6 +109,72 @@ def test_bad_rewards_and_empty_macro_actions_are_refused():
         run_episode(broken, walk())
     with pytest.raises(ValueError, match="without any action"):
         run_episode(Corridor(), Scripted(np.ones((0, 1))))
+
+
+class Told(Corridor):
+    """Tells numbers of numpy's kinds, and of episodes in which it walked two steps at a time something more."""
+
+    def statistics(self, context, states):
+        found = {"reached": states[-1, 0] >= self.wall, "cells": np.int64(len(states)), "place": states[-1, 0]}
+        return found | ({"leap": np.float32(2.0)} if states[1, 0] > 1.0 else {})
+
+
+class ToldWrongly(Corridor):
+    told: ClassVar[dict] = {}
+
+    def statistics(self, context, states):
+        return self.told
+
+
+@pytest.mark.jit_off
+def test_what_a_task_tells_of_an_episode_is_kept_as_plain_numbers():
+    records = [run_episode(Told(), walk()), run_episode(Told(), Scripted(np.full((1, 1), 2.0)))]
+    assert records[0].statistics == {"reached": 1.0, "cells": 5.0, "place": 4.0}
+    assert all(type(value) is float for record in records for value in record.statistics.values())
+    report = dataclasses.replace(describe(Told(), lambda task: walk(), 0), records=tuple(records)).to_json()
+    assert json.loads(json.dumps(report)) == report
+    assert (report["cells_mean"], report["leap_mean"]) == (4.0, 2.0)  # the latter of the episode that had one
+
+
+@pytest.mark.jit_off
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"steps": 1.0}, "cannot call anything 'steps'"),
+        ({"return": 1.0}, "cannot call anything 'return'"),
+        ({3: 1.0}, "cannot call anything 3"),
+        ({"mood": "good"}, "gave 'good' as 'mood'"),
+        ({"height": math.nan}, "gave nan as 'height'"),
+        ({"places": np.ones(2)}, "as 'places'"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(told, message, monkeypatch):
+    monkeypatch.setattr(ToldWrongly, "told", told)
+    with pytest.raises(ValueError, match=rf"ToldWrongly\.statistics .*{message}"):
+        run_episode(ToldWrongly(), walk())
+
+
+@pytest.mark.jit_off
+def test_names_of_every_record_and_evaluation_are_reserved():
+    record = run_episode(Corridor(), walk())
+    means = describe(Corridor(), lambda task: walk(), 0).to_json()
+    assert record.to_json().keys() | {name.removesuffix("_mean") for name in means if "_mean" in name} == RESERVED
+
+
+class Hurried(Corridor):
+    concurrent = True
+
+
+@pytest.mark.parametrize(
+    ("task", "budget", "concurrent"),
+    [
+        (Corridor(), Budget(seconds=0.1), False),
+        (Hurried(), Budget(seconds=0.1), True),
+        (Hurried(), Budget(steps=100), False),
+    ],
+)
+def test_an_evaluation_tells_whether_it_planned_ahead(task, budget, concurrent):
+    assert describe(task, PlannerChoice(budget=budget), 0).to_json()["concurrent"] is concurrent
 
 
 def test_an_episode_depends_on_seed_and_number_alone():

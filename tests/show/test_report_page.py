@@ -95,7 +95,7 @@ def test_an_ablation_of_critics_has_a_curve_for_each(ablation, tmp_path):
     content["trainings"].append({**content["trainings"][0], "critic": "flat"})
     (tmp_path / "ablation.json").write_text(json.dumps(content))
     (curves,) = read_results([tmp_path]).curves
-    assert [curve.label for curve in curves.curves] == ["belief+context, set", "belief+context, flat"]
+    assert [curve.label for curve in curves.curves] == ["belief+context, set critic", "belief+context, flat critic"]
 
 
 def test_an_older_bench_has_no_median(tmp_path):

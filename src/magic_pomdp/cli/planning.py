@@ -118,7 +118,7 @@ class CompareSettings:
     """What all chance follows from, 0 or more."""
     workers: Annotated[int | None, default("INT", "one for every core")] = None
     """Processes that run episodes."""
-    folder: Annotated[Path | None, default("FOLDER", "results/compare-…, named after the task")] = None
+    folder: Annotated[Path | None, default("FOLDER", "results/compare-…, named after task and parameters")] = None
     """Where results and the plot go. What is there already is not run again."""
     parameters: TaskParameters = ()
 
@@ -211,8 +211,8 @@ def compare(task: TaskName, /, settings: CompareSettings) -> int:
         raise ValueError("The budgets of a comparison are either seconds or primitive steps, but both were given.")
     budgets = [Budget(seconds=seconds) for seconds in settings.seconds] + [Budget(steps=n) for n in settings.steps]
     planners = choose_planners(settings.planners or able_planners(the_task), settings.macro_length)
-    name = re.sub(r"[^\w.-]", "-", the_task.name or type(the_task).__name__)
-    folder = make_folder(settings.folder or Path("results") / f"compare-{name}")
+    parts = ("compare", the_task.name or type(the_task).__name__, *settings.parameters)
+    folder = make_folder(settings.folder or Path("results") / re.sub(r"[^\w.=-]", "-", "-".join(parts)))
     check_writable(folder / "comparison.json")
     cells = len(planners) * len(budgets or BUDGETS)
     with cell_progress(cells, settings.episodes) as (begin, advance):

@@ -51,7 +51,7 @@ class RecordSettings:
     """Particles of each belief to keep."""
     workers: Annotated[int | None, default("INT", "one for every core")] = None
     """Processes that run episodes; 0 runs them in the main process, for debugging."""
-    out: Annotated[Path | None, default("FILE", "named after task, planner and seed, ending in .record.gz")] = None
+    out: Annotated[Path | None, default("FILE", "named after task, planner, seed and parameters")] = None
     """Where to save the recording."""
     parameters: TaskParameters = ()
 
@@ -85,8 +85,8 @@ def record(task: TaskName, /, settings: RecordSettings) -> int:
     the_task = make_task(task, **task_parameters(settings.parameters))
     budget = make_budget(settings.seconds, settings.steps)
     choice = PlannerChoice(settings.planner, settings.macro_length, budget, model=settings.model)
-    name = f"{the_task.name or type(the_task).__name__}_{choice.name}_seed{settings.seed}{SUFFIX}"
-    path = check_writable(settings.out or Path(re.sub(r"[^\w.-]", "-", name)))
+    parts = (the_task.name or type(the_task).__name__, choice.name, f"seed{settings.seed}", *settings.parameters)
+    path = check_writable(settings.out or Path(re.sub(r"[^\w.=-]", "-", "_".join(parts)) + SUFFIX))
     code = FINE
     try:
         with episode_progress(settings.episodes) as advance:
@@ -142,7 +142,7 @@ class PlaySettings:
     """MAGIC's trained generator."""
     macro_length: Annotated[int | None, default("INT", "the task's own")] = None
     """Length of the macro-actions."""
-    seconds: float = 0.1
+    seconds: Annotated[float | None, default("FLOAT", "the task's own, mostly 0.1")] = None
     """Budget of a plan in seconds, 0.001 to 10."""
     seed: int = 0
     """What all chance follows from, 0 or more."""
@@ -163,21 +163,20 @@ def play(task: TaskName, /, settings: PlaySettings) -> int:
 
     start_server()
     from magic_pomdp.core.registry import make_task
-    from magic_pomdp.planners.plan import Budget
     from magic_pomdp.running.compare import able_planners
     from magic_pomdp.running.evaluate import PlannerChoice
     from magic_pomdp.show.live import LIMITS, LiveServer
 
-    shortest, longest = LIMITS["seconds"]
-    if not shortest <= settings.seconds <= longest:
-        raise ValueError(f"The budget must be {shortest:g} to {longest:g} seconds here, not {settings.seconds:g}.")
     if settings.seed < 0:
         raise ValueError(f"The seed must be at least 0, not {settings.seed}.")
     the_task = make_task(task, **task_parameters(settings.parameters))
     best = "magic" if settings.model or "magic" in able_planners(the_task) else "macro-despot"
-    choice = PlannerChoice(
-        settings.planner or best, settings.macro_length, Budget(seconds=settings.seconds), model=settings.model
-    )
+    budget = make_budget(settings.seconds, None)
+    choice = PlannerChoice(settings.planner or best, settings.macro_length, budget, model=settings.model)
+    seconds, (shortest, longest) = choice.budget_for(the_task).seconds, LIMITS["seconds"]
+    assert seconds is not None
+    if not shortest <= seconds <= longest:
+        raise ValueError(f"The budget must be {shortest:g} to {longest:g} seconds here, not {seconds:g}.")
     with LiveServer(the_task, choice, settings.host, settings.port, settings.seed) as server:
         show(f"The page is at {server.url} and ends with Ctrl-C.")
         if settings.open:

@@ -34,7 +34,8 @@ class Belief:
 
     When no particle explains an observation, the filter draws fresh particles from the task's initial belief and runs
     them through everything done and seen so far, up to RECOVERY_ATTEMPTS times (`recoveries` counts these rescues).
-    If that fails too, it moves the old particles by the action and ignores the observation (`ignored` counts these).
+    If that fails too, it moves the old particles, as `condition` does, and ignores how little they explain what was
+    observed (`ignored` counts these).
     """
 
     def __init__(self, task: Task, context: np.ndarray, particles: np.ndarray, seed: int = 0) -> None:
@@ -82,13 +83,13 @@ class Belief:
         self._past.append((action, observation, False, self.context))
         if self._condition(action, observation, self.context, 0, len(self._past)):
             return
-        predicted = self._spare[self._running]
+        moved = self._spare[self._running]
         if self._from_prior and self._replay():
             self.recoveries += 1
             return
         self.ignored += 1
         self._past[-1] = (action, observation, True, self.context)
-        self._replace(predicted)
+        self._replace(moved)
 
     def predict(self, actions: np.ndarray) -> np.ndarray:
         """Particles of the belief expected after some actions, (length, action_size); those whose episode has ended by

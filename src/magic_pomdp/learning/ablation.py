@@ -13,7 +13,7 @@ import numpy as np
 
 from magic_pomdp import __version__
 from magic_pomdp.core.task import Task
-from magic_pomdp.learning.curves import Curve, Curves, shorten
+from magic_pomdp.learning.curves import Curves, ablation_curves, shorten
 from magic_pomdp.learning.model import task_name
 from magic_pomdp.learning.settings import SETTINGS, Conditioning, CriticKind, TrainSettings
 from magic_pomdp.learning.trainer import train
@@ -93,13 +93,8 @@ class Ablation:
         return rows
 
     def curves(self) -> Curves:
-        """The learning curves; the seeds of a variant share its label."""
-        several = len({result["critic"] for result in self.results}) > 1
-        curves = []
-        for result in self.results:
-            label = result["conditioning"] + (f", {result['critic']} critic" if several else "")
-            curves.append(Curve(label, tuple(result["curve"])))
-        return Curves(self.task, tuple(curves), self.handcrafted["return_mean"])
+        """The learning curves."""
+        return ablation_curves(self.task, self.results, self.handcrafted["return_mean"])
 
     def to_json(self) -> dict[str, Any]:
         """All of it but the single episodes, which have their own files."""

@@ -109,9 +109,10 @@ class Collector:
         self._rows: list[tuple] = []
 
     def run(self, job: EpisodeJob) -> Collected:
-        """Run an episode."""
+        """Run an episode, planning ahead where the task does not wait: so will whoever uses the generator."""
         self._job, self._rows = job, []
-        record = run_episode(self.task, self, purpose_seed(self.setup.seed, job.purpose), job.number)
+        seed = purpose_seed(self.setup.seed, job.purpose)
+        record = run_episode(self.task, self, seed, job.number, concurrent=self.task.concurrent)
         if job.purpose != TRAINING or not self._rows:  # an episode may end before the first plan
             return Collected(record, None)
         columns = zip(*self._rows, strict=True)

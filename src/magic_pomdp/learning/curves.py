@@ -51,6 +51,16 @@ def read_curves(folders: Sequence[Path], handcrafted: float | None = None) -> Cu
     return Curves(tasks[0], tuple(curves), handcrafted)
 
 
+def ablation_curves(task: str, results: Sequence[dict[str, Any]], handcrafted: float) -> Curves:
+    """The learning curves of an ablation's trainings; the seeds of a variant share its label."""
+    several = len({result["critic"] for result in results}) > 1
+    curves = []
+    for result in results:
+        label = result["conditioning"] + (f", {result['critic']} critic" if several else "")
+        curves.append(Curve(label, tuple(result["curve"])))
+    return Curves(task, tuple(curves), handcrafted)
+
+
 def shorten(points: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
     """The points of a curve, with what belongs to them."""
     return tuple({name: point[name] for name in POINT} for point in points)

@@ -20,6 +20,8 @@ class RunningEvaluation:
     """Episodes to run."""
     plan_steps: int
     """Budget of a plan."""
+    concurrent: bool
+    """Whether each macro-action is planned while the one before it is carried out."""
     arrays: dict[str, np.ndarray]
     """The generator that is evaluated."""
     updates: int
@@ -45,6 +47,7 @@ class RunningEvaluation:
             "updates": self.updates,
             "episodes": len(records),
             "plan_steps": self.plan_steps,
+            "concurrent": self.concurrent,
             "return_mean": mean(returns),
             "return_stderr": standard_error(returns),
             "success_rate": mean([record.outcome == "success" for record in records]),

@@ -158,7 +158,7 @@ class TrainingState:
 
     def _card(self, score: dict[str, Any]) -> dict[str, Any]:
         assert self.best is not None
-        known = ("return_mean", "return_stderr", "success_rate", "episodes", "plan_steps")
+        known = ("return_mean", "return_stderr", "success_rate", "episodes", "plan_steps", "concurrent")
         return {
             **{name: value for name, value in self._identity().items() if name != "shape"},
             "command": self.command,
@@ -166,8 +166,8 @@ class TrainingState:
             "minutes": self.best["minutes"],
             "updates": self.best["updates"],
             "plans": self.replay.added,
-            "score": {name: score[name] for name in known},
-            "chosen_by": {name: self.best[name] for name in known},
+            "score": {name: score[name] for name in known if name in score},  # older trainings do not tell all
+            "chosen_by": {name: self.best[name] for name in known if name in self.best},
         }
 
 

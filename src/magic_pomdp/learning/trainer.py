@@ -274,6 +274,7 @@ class Trainer:
             purpose,
             self.settings.evaluation_episodes,
             self.settings.evaluation_steps,
+            self.task.concurrent,
             arrays,
             self.learner.updates,
             self.state.seconds / 60.0,

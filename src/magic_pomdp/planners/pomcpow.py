@@ -6,7 +6,7 @@ most promising one (`widen_actions`), lets a new observation in or takes one tha
 gathered there, and goes on with one of them. From a new node a rollout estimates what is to come; means are then
 carried back up (`backup`).
 
-The paper leaves open what to do at an episode's end: it is seen, so the last state joins no collection.
+The paper leaves open what to do at an episode's end: it is seen, so the last state counts in no collection.
 """
 
 import dataclasses
@@ -211,11 +211,8 @@ def simulate(task, context, actions, rules, tree):
             break
         child = tree.nodes[index]
         is_new = child.state_count == 0
-        if rules.conditions:  # take the step again, as the observation tells
-            copy_row(tree.previous, 0, tree.state, 0)
-            value, reward, _ = task.condition(
-                context, state, action, tree.random, tree.observations[index], observation
-            )
+        if rules.conditions:
+            value, reward = step_again(task, context, action, tree, index, reward)
         else:
             value = task.log_likelihood(context, state, action, tree.observations[index])
         add_state(tree, child, reward, value)
@@ -230,6 +227,26 @@ def simulate(task, context, actions, rules, tree):
     tree.counters[0].steps += length
     tree.counters[0].depth = max(tree.counters[0].depth, length)
     backup(task, tree, length, rest)
+
+
+@compiled
+def step_again(task, context, action, tree, index, reward):
+    """Take the present step again, as a node's observation tells: ln of the state's weight, and the reward.
+
+    A step that ends the episode, or does not explain the observation, weighs nothing. A new node, which needs a state
+    to go on from, keeps the one that the observation was made in, and its reward.
+    """
+    state, observation = tree.state[0], tree.observations[index]
+    copy_row(tree.state, 0, tree.moved, 0)
+    copy_row(tree.previous, 0, tree.state, 0)
+    value, new_reward, outcome = task.condition(context, state, action, tree.random, observation, tree.observation[0])
+    tree.counters[0].steps += 1
+    if outcome == RUNNING and value > -math.inf:
+        return value, new_reward
+    if tree.nodes[index].state_count > 0:
+        return -math.inf, new_reward
+    copy_row(tree.moved, 0, tree.state, 0)
+    return task.log_likelihood(context, state, action, observation), reward
 
 
 @compiled

@@ -58,7 +58,7 @@ COUNTERS = record(
     branches="i8",  # rows in use, those of blocks left behind among them
     children="i8",
     states="i8",
-    steps="i8",  # primitive steps simulated
+    steps="i8",  # primitive steps simulated, those that were taken again twice
     trials="i8",  # simulations
     depth="i8",  # of the deepest node, in primitive steps
     full="i8",  # 1 once something has found no room
@@ -82,6 +82,7 @@ class PomcpowTree(NamedTuple):
     path_rewards: np.ndarray  # (D,) what it earned there
     state: np.ndarray  # (1, S) scratch: where the simulation is
     previous: np.ndarray  # (1, S) scratch: where it was before the present step
+    moved: np.ndarray  # (1, S) scratch: where that step led at first, if it is taken again
     action: np.ndarray  # (1, A) scratch: an action just drawn
     observation: np.ndarray  # (1, O) scratch: what was just observed
     random: np.ndarray  # uint64 (1,) the stream of the search
@@ -106,6 +107,7 @@ def new_tree(task: Task, node_capacity: int, depth: int) -> PomcpowTree:
         path_rewards=np.empty(depth),
         state=np.empty((1, size)),
         previous=np.empty((1, size)),
+        moved=np.empty((1, size)),
         action=np.empty((1, task.action_size)),
         observation=np.empty((1, task.observation_size)),
         random=np.empty(1, np.uint64),

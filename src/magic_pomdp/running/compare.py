@@ -72,16 +72,20 @@ def compare(
     """Evaluate each planner with each budget, on the same episodes.
 
     Each evaluation is saved in the folder as soon as it is finished, and not run again if it is there already: a
-    comparison that was interrupted goes on where it stopped. `on_cell` is called with each planner before its
-    evaluation, and with whether that was found in the folder.
+    comparison that was interrupted goes on where it stopped. One that asks something else of the same planner and
+    budget is refused. `on_cell` is called with each planner before its evaluation, and with whether that was found in
+    the folder.
     """
     if not planners or not budgets:
         raise ValueError("A comparison needs at least one planner and one budget.")
+    choices = [dataclasses.replace(planner, budget=budget) for planner in planners for budget in budgets]
+    paths = [folder / f"{choice.name}_{choice.budget}.json" for choice in choices]
+    stored = [
+        _stored(path, {**describe(task, choice, seed).to_json(), "episodes": episodes, "complete": True})
+        for path, choice in zip(paths, choices, strict=True)
+    ]
     cells = []
-    for choice in (dataclasses.replace(planner, budget=budget) for planner in planners for budget in budgets):
-        path = folder / f"{choice.name}_{choice.budget}.json"
-        asked = {**describe(task, choice, seed).to_json(), "episodes": episodes, "complete": True}
-        cell = _stored(path, asked)
+    for choice, path, cell in zip(choices, paths, stored, strict=True):
         if on_cell is not None:
             on_cell(choice, cell is not None)
         if cell is None:
@@ -111,14 +115,27 @@ def choose_planners(names: Sequence[str], macro_length: int | None = None) -> li
 
 
 ASKED = ("task", "planner", "macro_length", "budget", "episodes", "seed", "complete", "settings", "task_parameters")
-"""What makes two evaluations the same one; and the version, since planners improve."""
+"""What makes two evaluations the same one."""
+MADE_BY = ("version", "code")
+"""What must be the same, too, for the one to stand for the other, since tasks and planners change."""
 
 
 def _stored(path: Path, asked: dict[str, Any]) -> dict[str, Any] | None:
-    """The evaluation that a file holds, if it is the one that is asked for."""
+    """The evaluation that a file holds; None if there is none, or one by other code. A ValueError if it is not the one
+    that is asked for."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        same = all(found[name] == json.loads(json.dumps(asked[name])) for name in (*ASKED, "version"))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError):
         return None
-    return found if same else None
+    if not isinstance(found, dict):
+        return None
+    different = []
+    for name in ASKED:
+        known, wanted = found.get(name), json.loads(json.dumps(asked[name]))
+        if isinstance(known, dict) and isinstance(wanted, dict):
+            different += [f"{key} {known.get(key)}" for key in known | wanted if known.get(key) != wanted.get(key)]
+        elif known != wanted:
+            different.append(f"{name.replace('_', ' ')} {known}")
+    if different:
+        raise ValueError(f"{path} was made with {', '.join(different)}: ask the same, or choose another folder.")
+    return found if all(found.get(name) == asked[name] for name in MADE_BY) else None

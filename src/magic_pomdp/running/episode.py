@@ -21,6 +21,12 @@ kernel = njit(cache=True, error_model="numpy")
 BEGINNING, WORLD, BELIEF, PLAN = range(4)
 """What a random stream of an episode is for. The world's noise at a time is the same whatever was done before."""
 
+RESERVED = {
+    *("episode", "return", "discounted_return", "steps", "outcome", "belief_error", "belief_error_final"),
+    *("recoveries", "ignored", "plans", "plan_steps", "search_depth", "search_depth_max", "nodes"),
+}
+"""What records and evaluations tell of every task: no statistic of a task's own can be called so."""
+
 NOT_PLANNED = -1
 """The choice of a plan that nobody has made."""
 
@@ -169,8 +175,23 @@ def run_episode(
         plan_depths=tuple(plan.depth for plan in plans),
         plan_nodes=tuple(plan.nodes for plan in plans),
         plans_cut_short=sum(plan.cut_short for plan in plans),
-        statistics=task.statistics(context, np.array(states)),
+        statistics=task_statistics(task, context, np.array(states)),
     )
+
+
+def task_statistics(task: Task, context: np.ndarray, states: np.ndarray) -> dict[str, float]:
+    """What a task tells of an episode, as plain numbers, or a ValueError that says what is wrong with it."""
+    found = {}
+    for name, value in task.statistics(context, states).items():
+        if not isinstance(name, str) or name in RESERVED:
+            raise ValueError(f"{type(task).__name__}.statistics cannot call anything {name!r}: choose another name.")
+        try:
+            found[name] = float(value)
+        except (TypeError, ValueError):
+            found[name] = math.nan
+        if not math.isfinite(found[name]):
+            raise ValueError(f"{type(task).__name__}.statistics gave {value!r} as {name!r}, not a finite number.")
+    return found
 
 
 def plans_ahead(task: Task, planner: Planner) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 from magic_pomdp import __version__
 from magic_pomdp.core.belief import Belief
+from magic_pomdp.core.compiling import code_digest
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.core.registry import nearest
@@ -21,7 +22,7 @@ from magic_pomdp.learning.planner import MagicPlanner
 from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespot
 from magic_pomdp.planners.plan import Budget, Planner
 from magic_pomdp.planners.pomcpow import Pomcpow, PomcpowSettings
-from magic_pomdp.running.episode import EpisodeRecord, draw_beginning, macro_length, run_episode
+from magic_pomdp.running.episode import EpisodeRecord, draw_beginning, macro_length, plans_ahead, run_episode
 from magic_pomdp.running.statistics import mean, percentile, standard_error
 from magic_pomdp.running.workers import JobFailed, available_cores, run_jobs
 
@@ -116,6 +117,8 @@ class Evaluation:
     macro_length: int | None
     """Longest macro-action of the planner's set; None for a planner without one."""
     budget: Budget | None
+    concurrent: bool
+    """Whether each macro-action was planned while the one before it was carried out."""
     seed: int
     settings: dict[str, Any]
     task_parameters: dict[str, Any]
@@ -123,6 +126,8 @@ class Evaluation:
     """By the episodes' numbers."""
     complete: bool
     """False if it was interrupted before all episodes were finished."""
+    code: str
+    """A fingerprint of the code of task, planners and belief."""
 
     @property
     def return_mean(self) -> float:
@@ -145,10 +150,10 @@ class Evaluation:
         )
 
     def _statistics(self) -> dict[str, float]:
-        """What the task itself tells of its episodes."""
+        """What the task itself tells of its episodes; of those of which it does."""
         found: dict[str, float] = {}
-        for name in self.records[0].statistics if self.records else ():
-            values = [record.statistics[name] for record in self.records]
+        for name in dict.fromkeys(name for record in self.records for name in record.statistics):
+            values = [record.statistics[name] for record in self.records if name in record.statistics]
             found |= {f"{name}_mean": mean(values), f"{name}_stderr": standard_error(values)}
         return found
 
@@ -164,6 +169,7 @@ class Evaluation:
             "planner": self.planner,
             "macro_length": self.macro_length,
             "budget": _without_none(dataclasses.asdict(self.budget)) if self.budget else None,
+            "concurrent": self.concurrent,
             "episodes": len(records),
             "seed": self.seed,
             "complete": self.complete,
@@ -190,6 +196,7 @@ class Evaluation:
             "settings": self.settings,
             "task_parameters": self.task_parameters,
             "version": __version__,
+            "code": self.code,
             "records": [record.to_json() for record in records],
         }
 
@@ -292,11 +299,13 @@ def describe(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> 
         planner=make_planner.name if isinstance(make_planner, PlannerChoice) else type(planner).__name__,
         macro_length=macro_length(planner),
         budget=getattr(planner, "budget", None),
+        concurrent=plans_ahead(task, planner),
         seed=seed,
         settings=_settings(task, planner),
         task_parameters=_parameters(task),
         records=(),
         complete=False,
+        code=code_digest(type(task)),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from magic_pomdp.learning.curves import Curve, Curves, read_curves
+from magic_pomdp.learning.curves import Curve, Curves, ablation_curves, read_curves
 from magic_pomdp.learning.settings import SETTINGS
 from magic_pomdp.learning.watching import METRICS
 from magic_pomdp.running.recording import Recording, load_recording
@@ -168,13 +168,8 @@ def _add_ablation(results: Results, content: dict[str, Any]) -> None:
         )
         float(row["success_rate"]), float(row["minutes"]), float(row["updates"])
     results.ablations.append(content)
-    start = content["handcrafted"]
-    several = len({one["critic"] for one in content["trainings"]}) > 1
-    curves = [
-        Curve(f"{one['conditioning']}, {one['critic']}" if several else one["conditioning"], tuple(one["curve"]))
-        for one in content["trainings"]
-    ]
-    results.curves.append(Curves(content["task"], tuple(curves), float(start["return_mean"])))
+    start = float(content["handcrafted"]["return_mean"])
+    results.curves.append(ablation_curves(content["task"], content["trainings"], start))
 
 
 def _add_bench(results: Results, content: dict[str, Any]) -> None:

@@ -25,6 +25,7 @@ from magic_pomdp.testing.plain import (
     check_explained,
     check_guide,
     check_repeatable,
+    check_statistics,
     check_unobserved,
     record_episodes,
 )
@@ -34,7 +35,7 @@ from magic_pomdp.testing.upper_bound import check_upper_bound
 __all__ = ["Finding", "check_planner", "check_task"]
 
 STAGES: tuple[tuple[Callable[[Task, Record], Iterator[Finding]], ...], ...] = (
-    (check_repeatable, check_absorbing, check_unobserved, check_guide, check_explained, check_look),
+    (check_repeatable, check_absorbing, check_unobserved, check_guide, check_explained, check_statistics, check_look),
     (check_compiles,),
     (check_agreement, check_side_by_side),
     (check_likelihood, check_upper_bound),

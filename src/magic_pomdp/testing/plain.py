@@ -13,6 +13,7 @@ import numpy as np
 
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.core.task import OUTCOMES, RUNNING, Task
+from magic_pomdp.running.episode import RESERVED, task_statistics
 from magic_pomdp.testing.declaration import FUNCTIONS, primitive_actions
 from magic_pomdp.testing.finding import Broken, Finding, attempt
 
@@ -211,6 +212,20 @@ def check_guide(task: Task, record: Record) -> Iterator[Finding]:
             advice = "Return the number of a row of `macro_actions`, of which there may be any number"
             yield Finding("guide", seen, f"a whole number from 0 to {count - 1}", advice)
             return
+
+
+def check_statistics(task: Task, record: Record) -> Iterator[Finding]:
+    """Whether what a task tells of an episode, here of one step, can be kept."""
+    states = np.stack([record.states[0], record.moved[0]])
+    found = attempt("statistics", task.statistics, record.contexts[0].copy(), states.copy())
+    if not isinstance(found, dict):
+        yield Finding("statistics", f"it returned {found!r}", "numbers by name", "Return a dictionary")
+        return
+    try:
+        task_statistics(task, record.contexts[0].copy(), states)
+    except ValueError as error:
+        expected = f"finite numbers, by names other than {', '.join(sorted(RESERVED))}"
+        yield Finding("statistics", str(error).removesuffix("."), expected, "Correct the dictionary")
 
 
 def check_explained(task: Task, record: Record) -> Iterator[Finding]:
