@@ -13,8 +13,11 @@ import numpy as np
 import pytest
 import shapely
 
+from magic_pomdp import make_task
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.tasks.crowd_driving.building import load_map
+from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, X
+from magic_pomdp.tasks.crowd_driving.layout import CARS_FROM
 from magic_pomdp.tasks.crowd_driving.roads import (
     FIRST_ROUTE,
     LENGTH,
@@ -267,3 +270,15 @@ def test_the_smallest_network_will_do(tmp_path):
     (tmp_path / "map.net.xml").write_text(f"<net>{ROADS}{JUNCTION}{CONNECTION}</net>")
     road_map = load_map(tmp_path / "map.net.xml")
     assert (road_map.entries, road_map.exits) == (1, 1)
+
+
+def test_cars_start_where_no_lane_leads_to_the_middle(tmp_path):
+    """The junction's area reaches far back beside the only road, which leads away from the middle of it all."""
+    far_back = JUNCTION.replace("50,-2 60,-2 60,2 50,2", "-300,-20 -290,-20 -290,-10 -300,-10")
+    (tmp_path / "map.net.xml").write_text(f"<net>{ROADS}{far_back}{CONNECTION}</net>")
+    task = make_task("crowd-driving", cars=2, map=str(tmp_path / "map.net.xml"))
+    context = np.zeros(task.context_size)
+    task.draw_context(new_stream(1), context)
+    cars = context[CARS_FROM : task.path_from()].reshape(-1, CAR)
+    assert (cars[1:, COS] > 0.99).all()
+    assert (cars[1:, X] > task.middle_x).all()

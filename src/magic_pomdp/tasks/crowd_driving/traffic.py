@@ -36,6 +36,8 @@ CLEARANCE = 7.0
 """Cars start no nearer to each other than this, in x or in y."""
 DRAWS = 1000
 """Starts that are tried before the clearance is halved."""
+HEADED_DRAWS = 10 * DRAWS
+"""Starts that are tried before a car may head anywhere: on some maps no lane leads towards the middle."""
 PARTED = 0.3
 """Lanes that begin at the same place have parted where they are farther apart than this."""
 
@@ -123,7 +125,8 @@ class Traffic(Task):
             lane, arc = draw_place(roads, SPAWN, random)
             x, y = place_on(roads, lane, arc)
             cos, sin = heading_on(roads, lane, arc)
-            clear = cos * (self.middle_x - x) + sin * (self.middle_y - y) >= 0.0
+            headed = cos * (self.middle_x - x) + sin * (self.middle_y - y) >= 0.0
+            clear = headed or draws > HEADED_DRAWS
             for j in range(i if clear else 0):
                 clear = clear and max(abs(cars[CAR * j + X] - x), abs(cars[CAR * j + Y] - y)) > clearance
         car = CAR * i
