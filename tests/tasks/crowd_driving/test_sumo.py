@@ -244,6 +244,13 @@ BAD_FILES = {
     "a shape of words": ("<net><edge id='a'><lane id='a_0' shape='x,y z,w'/></edge></net>", "lane a_0 is no number"),
     "a single point": ("<net><edge id='a'><lane id='a_0' shape='1,2'/></edge></net>", "lane a_0 has no usable shape"),
     "an infinite shape": ("<net><edge id='a'><lane id='a_0' shape='1,2 inf,3'/></edge></net>", "no usable shape"),
+    "a junction without a name": (f"<net>{ROADS}<junction type='priority'/></net>", "<junction> lacks its id"),
+    "a junction of words": ("<net><junction id='J' shape='x,y z,w'/></net>", "the shape of junction J is no number"),
+    "an infinite junction": ("<net><junction id='J' shape='1,2 inf,3 3,4'/></net>", "junction J has no usable shape"),
+    "an unknown encoding": (
+        "<?xml version='1.0' encoding='street'?><net/>",
+        "XML: unknown encoding: street",
+    ),
     "a road without a junction": (f"<net>{ROADS}</net>", "has no junction that one can drive through"),
 }
 
@@ -263,6 +270,14 @@ def test_a_missing_file_and_a_false_gzip_get_their_sentences(tmp_path):
         load_map(tmp_path / "none.net.xml")
     (tmp_path / "map.net.xml.gz").write_text("<net/>")
     with pytest.raises(ValueError, match=r"road network map.net.xml.gz cannot be read: Not a gzipped file"):
+        load_map(tmp_path / "map.net.xml.gz")
+
+
+def test_a_damaged_gzip_gets_its_sentence(tmp_path):
+    zipped = bytearray(gzip.compress(b"<net/>" * 100))
+    zipped[10] = 0xFF
+    (tmp_path / "map.net.xml.gz").write_bytes(zipped)
+    with pytest.raises(ValueError, match=r"^The road network map.net.xml.gz cannot be read: [^\n]*$"):
         load_map(tmp_path / "map.net.xml.gz")
 
 
