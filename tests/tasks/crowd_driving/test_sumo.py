@@ -287,6 +287,15 @@ def test_the_smallest_network_will_do(tmp_path):
     assert (road_map.entries, road_map.exits) == (1, 1)
 
 
+def test_an_unconnected_junction_matters_only_if_it_is_the_one_to_cross(tmp_path):
+    elsewhere = EDGE.format("c", "C", "K", "0,90 50,90") + EDGE.format("d", "K", "D", "60,90 100,90")
+    junction = JUNCTION.replace('"J"', '"K"').replace("a_0", "c_0").replace("-2", "88").replace(",2", ",92")
+    (tmp_path / "map.net.xml").write_text(f"<net>{ROADS}{elsewhere}{JUNCTION}{junction}{CONNECTION}</net>")
+    assert load_map(tmp_path / "map.net.xml").entries == 1
+    with pytest.raises(ValueError, match="roads meet at junction K, but no connection leads through it"):
+        load_map(tmp_path / "map.net.xml", junction="K")
+
+
 def test_cars_start_where_no_lane_leads_to_the_middle(tmp_path):
     """The junction's area reaches far back beside the only road, which leads away from the middle of it all."""
     far_back = JUNCTION.replace("50,-2 60,-2 60,2 50,2", "-300,-20 -290,-20 -290,-10 -300,-10")

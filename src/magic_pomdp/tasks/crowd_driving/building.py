@@ -79,6 +79,10 @@ def _find_junction(network: RoadNetwork, file: str, name: str | None) -> Junctio
     if name is not None and name not in ways:
         raise ValueError(f"The road network {file} has no junction {name!r}.")
     if not any(ways.values()) or (name is not None and not ways[name]):
+        for junction in network.junctions:
+            if not junction.connected and name in (None, junction.name):
+                reason = f"roads meet at junction {junction.name}, but no connection leads through it"
+                raise ValueError(f"{file} is not a usable SUMO network: {reason}.")
         raise ValueError(f"The road network {file} has no junction that one can drive through.")
     middles = {junction.name: junction.shape.mean(axis=0) for junction in network.junctions if junction.name in ways}
     centre = np.mean(list(middles.values()), axis=0)

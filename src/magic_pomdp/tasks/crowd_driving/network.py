@@ -46,6 +46,8 @@ class Junction:
     """Lanes that end at it, those inside it left out."""
     inside: tuple[int, ...]
     """Its internal lanes."""
+    connected: bool = True
+    """Whether a lane leads through it, if roads meet there at all."""
 
 
 @dataclass(frozen=True)

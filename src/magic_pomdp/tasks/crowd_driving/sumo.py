@@ -131,7 +131,7 @@ class _Contents:
     def network(self, turnarounds: bool) -> RoadNetwork:
         for connection in self.connections:
             self.add_connection(connection)
-        self.check_junctions()
+        unconnected = self.unconnected()
         numbers = {name: number for number, name in enumerate(self.lanes)}
         lanes = tuple(
             Lane(
@@ -148,7 +148,8 @@ class _Contents:
         for junction in self.junctions:
             arriving = tuple(numbers[name] for name in junction.arriving if name in numbers)
             arriving = tuple(lane for lane in arriving if not lanes[lane].internal)
-            junctions.append(Junction(junction.name, junction.shape, arriving, _inside(lanes, arriving)))
+            inside, connected = _inside(lanes, arriving), junction.name not in unconnected
+            junctions.append(Junction(junction.name, junction.shape, arriving, inside, connected))
         roads = tuple(number for number, lane in enumerate(lanes) if not lane.internal)
         return RoadNetwork(lanes, tuple(junctions)).part(sorted({*roads, *_inside(lanes, roads)}))
 
@@ -173,8 +174,8 @@ class _Contents:
             self.lanes[via] = _LaneElement(via[:-2], True, middle, lane.width, [(target, turnaround)])
         lane.links.append((via, turnaround))
 
-    def check_junctions(self) -> None:
-        """Where roads come together, at least one lane must lead on."""
+    def unconnected(self) -> set[str]:
+        """The junctions at which roads meet, but no connection leads through."""
         leading_on = {lane.edge for lane in self.lanes.values() if lane.links}
         usable = {lane.edge for lane in self.lanes.values()}
         arriving: dict[str, list[str]] = {}
@@ -182,11 +183,14 @@ class _Contents:
         for edge in usable.intersection(self.ends):
             leaving.setdefault(self.ends[edge][0], []).append(edge)
             arriving.setdefault(self.ends[edge][1], []).append(edge)
-        for junction in self.junctions:
-            into, out = (edges.get(junction.name, []) for edges in (arriving, leaving))
-            through = any(self.ends[before][0] != self.ends[after][1] for before in into for after in out)
+        found = set()
+        for name, into in arriving.items():
+            through = any(
+                self.ends[before][0] != self.ends[after][1] for before in into for after in leaving.get(name, [])
+            )
             if through and not leading_on.intersection(into):
-                self.refuse(f"roads meet at junction {junction.name}, but no connection leads through it")
+                found.add(name)
+        return found
 
 
 def _for_cars(attributes: dict[str, str]) -> bool:
