@@ -16,7 +16,6 @@ from magic_pomdp.tasks.crowd_driving.meskel import read_figures
 from magic_pomdp.tasks.crowd_driving.roads import (
     BEYOND,
     FIRST_ROUTE,
-    LANE,
     LENGTH,
     LINKS,
     ROUTES,
@@ -112,7 +111,7 @@ def test_in_the_reference_variant_the_road_ends_where_the_real_one_does():
         for route in NETWORK.routes(lane, 260.0):
             ways = NETWORK.lanes[lane].edge, NETWORK.lanes[route[2]].edge
             entry, exit = (int(way[1]) for way in ways)
-            mask = 1 | 1 << REFERENCE.entry_area(entry) | 1 << REFERENCE.exit_area(exit)
+            mask = 1 | 1 << REFERENCE.scene.entry_area(entry) | 1 << REFERENCE.scene.exit_area(exit)
             line, driven = shapely.LineString(NETWORK.polyline(route)[0]), 0.0
             while stays_inside(line, NETWORK.lanes[lane].length + driven, mask):
                 driven += 0.5
@@ -161,7 +160,7 @@ def test_no_start_of_the_default_variant_is_off_the_road():
             (x, y), (dx, dy) = place_on(ROADS, lane, arc), heading_on(ROADS, lane, arc)
             for along, aside in ((-0.54, -0.99), (-0.54, 0.99), (3.27, -0.99), (3.27, 0.99)):
                 corner = x + along * dx - aside * dy, y + along * dy + aside * dx
-                assert inside(ROADS, *corner, 1 | 1 << DEFAULT.entry_area(entry))
+                assert inside(ROADS, *corner, 1 | 1 << DEFAULT.scene.entry_area(entry))
 
 
 # ---------------------------------------------------------------------------------------------------- look-ups
@@ -221,7 +220,7 @@ def test_routes_fit_their_lanes_and_are_all_there_are():
         assert routes
         assert len(set(routes)) == count
         for track, route in enumerate(routes, first):
-            assert route[0] == lane == ROADS.tracks[track, LANE]
+            assert route[0] == lane
             assert ROADS.tracks[track, LINKS] == 0
             assert all(after in NETWORK.lanes[before].links for before, after in pairwise(route))
             assert not NETWORK.lanes[route[-1]].links  # on our map every route ends where the road does
@@ -269,7 +268,7 @@ def test_inside_agrees_with_shapely(road_map):
     near_edges = shapely.get_coordinates(on_edges) + rng.normal(0.0, 0.1, (len(on_edges), 2))
     for x, y in np.vstack([around, near_edges, rng.uniform((370, 400), (450, 490), (500, 2))]):
         entry, exit = rng.integers(road_map.entries), rng.integers(road_map.exits)
-        areas = (0, road_map.entry_area(entry), road_map.exit_area(exit))
+        areas = (0, road_map.scene.entry_area(entry), road_map.scene.exit_area(exit))
         expected = any(road_map.scene.areas[area].covers(shapely.Point(x, y)) for area in areas)
         assert inside(road_map.tables, x, y, sum(1 << area for area in areas)) == expected
 

@@ -17,7 +17,7 @@ from magic_pomdp import make_task
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.tasks.crowd_driving.building import load_map
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, X
-from magic_pomdp.tasks.crowd_driving.layout import CARS_FROM
+from magic_pomdp.tasks.crowd_driving.layout import AREA, CARS_FROM, ROAD_END
 from magic_pomdp.tasks.crowd_driving.roads import (
     FIRST_ROUTE,
     LENGTH,
@@ -201,6 +201,18 @@ def test_corners_are_cut_by_little(name, folder):
             place, exact = place_on(road_map.tables, number, arc), line.interpolate(arc)
             sharpest = abs(np.diff(headings)).max(initial=0.0)
             assert math.dist(place, (exact.x, exact.y)) <= 0.25 * math.sin(0.5 * sharpest) + 0.005
+
+
+def test_the_path_stays_in_its_areas_where_there_are_many_ways_and_some_lead_back(folder):
+    """Blocks so small that there are more ways than routes, and that one can drive round one of them."""
+    run_tool("netgenerate", "--grid", "--grid.number", 7, "--grid.length", 45, "-L", 2, "-o", folder / "dense.net.xml")
+    task = make_task("crowd-driving", cars=0, map=str(folder / "dense.net.xml"))
+    for seed in range(80):
+        context = np.zeros(task.context_size)
+        task.draw_context(new_stream(seed), context)
+        path = context[task.path_from() :].reshape(-1, 2)
+        assert context[ROAD_END] == len(path)
+        assert all(inside(task.roads(), *point, int(context[AREA])) for point in path)
 
 
 def test_a_junction_can_be_chosen(folder):

@@ -44,12 +44,6 @@ class RoadMap:
     def exits(self) -> int:
         return len(self.scene.exits)
 
-    def entry_area(self, entry: int) -> int:
-        return 1 + entry
-
-    def exit_area(self, exit: int) -> int:
-        return 1 + self.entries + exit
-
 
 @cache
 def load_map(path: str | Path | None = None, variant: str = "default", junction: str | None = None) -> RoadMap:
@@ -97,13 +91,16 @@ def build_map(network: RoadNetwork, scene: Scene) -> RoadMap:
         raise ValueError(f"A junction may have {AREAS - 1} roads at most, but this one has {len(scene.areas) - 1}.")
     places = _build_places(network, scene)
     spawning = {int(lane) for group, lane, _, _ in places if group == SPAWN}
-    tracks, samples, links, routes = _build_tracks(network, spawning)
+    exits = {road: scene.exit_area(exit) for exit, road in enumerate(scene.exit_roads)}
+    tracks, samples, links, routes = _build_tracks(network, spawning, exits)
     tables = RoadTables(tracks, samples, links, places, *_build_areas(scene.areas))
     return RoadMap(network, scene, routes, tables)
 
 
-def _build_tracks(network: RoadNetwork, spawning: set[int]):
-    """`tracks`, `samples` and `links`, and the lanes of the routes, of which lanes have some where cars may start."""
+def _build_tracks(network: RoadNetwork, spawning: set[int], exits: dict[str, int]):
+    """`tracks`, `samples` and `links`, and the lanes of the routes, of which lanes have some where cars may start.
+
+    `exits` has the areas of exits, by the roads with which they begin."""
     lanes = network.lanes
     rows: list[list[float]] = []
     samples: list[np.ndarray] = []
@@ -117,19 +114,19 @@ def _build_tracks(network: RoadNetwork, spawning: set[int]):
         steps = int(np.ceil(min(sampled, arcs[-1]) / SPACING))
         at = SPACING * np.minimum(np.arange(steps + 2), steps)
         samples.append(np.stack([np.interp(at, arcs, points[:, 0]), np.interp(at, arcs, points[:, 1])], axis=1))
-        rows.append([sample_count, steps, length, *columns, route[0]])
+        rows.append([sample_count, steps, length, *columns])
         sample_count += steps + 2
 
     for number, lane in enumerate(lanes):
         from_here = network.routes(number, ROUTE_REACH) if number in spawning else []
         first_route = len(lanes) + len(routes)
-        columns = [len(links), len(lane.links), first_route, len(from_here)]
+        columns = [len(links), len(lane.links), first_route, len(from_here), exits.get(lane.edge, -1)]
         add_track(_first_links(network, number), lane.length, lane.length + BEYOND, columns)
         links += lane.links
         routes += from_here
     for route in routes:
         length = sum(lanes[lane].length for lane in route)
-        add_track(route, length, length, [0, 0, 0, 0])
+        add_track(route, length, length, [0, 0, 0, 0, -1])
     return np.array(rows, dtype=np.float64), np.concatenate(samples), np.array(links, dtype=np.int64), tuple(routes)
 
 

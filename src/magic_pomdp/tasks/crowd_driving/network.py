@@ -83,6 +83,18 @@ class RoadNetwork:
                 heapq.heappush(open_routes, (beyond + self.lanes[link].length, (*route, link)))
         return found
 
+    def reachable(self, lanes: tuple[int, ...], reach: float) -> set[int]:
+        """Some lanes, and all that begin less than `reach` metres beyond the ends of these."""
+        found: set[int] = set()
+        waiting = sorted((0.0, lane) for lane in lanes)
+        while waiting:
+            beyond, lane = heapq.heappop(waiting)
+            if lane not in found:
+                found.add(lane)
+                for link in self.lanes[lane].links if beyond < reach else ():
+                    heapq.heappush(waiting, (beyond + self.lanes[link].length, link))
+        return found
+
     def around(self, x: float, y: float, radius: float) -> "RoadNetwork":
         """The part of the network whose lanes come within a radius of a place."""
         return self.part([number for number, lane in enumerate(self.lanes) if _distance(lane.middle, x, y) <= radius])

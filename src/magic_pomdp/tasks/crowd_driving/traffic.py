@@ -57,7 +57,6 @@ class Traffic(Task):
     """Whether the variant is `reference`."""
     lanes: int = dataclasses.field(init=False, default=0, repr=False)
     entries: int = dataclasses.field(init=False, default=0, repr=False)
-    exits: int = dataclasses.field(init=False, default=0, repr=False)
     """How many there are of each in the map."""
     middle_x: float = dataclasses.field(init=False, default=0.0, repr=False)
     middle_y: float = dataclasses.field(init=False, default=0.0, repr=False)
@@ -86,7 +85,6 @@ class Traffic(Task):
             "reference": self.variant == "reference",
             "lanes": len(road_map.network.lanes),
             "entries": road_map.entries,
-            "exits": road_map.exits,
             "middle_x": 0.5 * (west + east),
             "middle_y": 0.5 * (south + north),
             **road_map.tables._asdict(),
