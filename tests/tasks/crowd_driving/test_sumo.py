@@ -308,6 +308,16 @@ def test_an_unconnected_junction_matters_only_if_it_is_the_one_to_cross(tmp_path
         load_map(tmp_path / "map.net.xml", junction="K")
 
 
+def test_roads_too_narrow_for_the_robot_are_refused(tmp_path):
+    narrow = ROADS.replace("shape=", 'width="1.8" shape=')
+    (tmp_path / "map.net.xml").write_text(f"<net>{narrow}{JUNCTION}{CONNECTION}</net>")
+    with pytest.raises(
+        ValueError, match=r"map.net.xml cannot be driven on: .* its car, which is 2.0 m wide, is off the"
+    ):
+        make_task("crowd-driving", map=str(tmp_path / "map.net.xml"))
+    make_task("crowd-driving", map=str(tmp_path / "map.net.xml"), variant="reference")
+
+
 def test_cars_start_where_no_lane_leads_to_the_middle(tmp_path):
     """The junction's area reaches far back beside the only road, which leads away from the middle of it all."""
     far_back = JUNCTION.replace("50,-2 60,-2 60,2 50,2", "-300,-20 -290,-20 -290,-10 -300,-10")

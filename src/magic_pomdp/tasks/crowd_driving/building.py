@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from magic_pomdp.tasks.crowd_driving.gamma import FRONT, REAR, SIDE
 from magic_pomdp.tasks.crowd_driving.meskel import meskel_network, read_figures
 from magic_pomdp.tasks.crowd_driving.network import Junction, RoadNetwork
-from magic_pomdp.tasks.crowd_driving.roads import AREAS, BEYOND, SPACING, SPAWN, RoadTables
+from magic_pomdp.tasks.crowd_driving.roads import AREAS, BEYOND, GROUP, SPACING, SPAWN, RoadTables
 from magic_pomdp.tasks.crowd_driving.scene import EXIT_LENGTH, Scene, junction_scene, meskel_scene
 from magic_pomdp.tasks.crowd_driving.sumo import read_sumo
 
@@ -48,7 +49,8 @@ class RoadMap:
 @cache
 def load_map(path: str | Path | None = None, variant: str = "default", junction: str | None = None) -> RoadMap:
     """Our own junction, or one of a SUMO network (by its name, or else the one with most ways through it), ready for
-    use. Later calls give the same map again. The variant makes a difference for our own junction only."""
+    use. Later calls give the same map again. The variant makes a difference for our own junction; on others, the
+    default variant refuses a junction before which no start is on the road."""
     if variant not in VARIANTS:
         raise ValueError(f"The variant must be one of {', '.join(VARIANTS)}, not {variant!r}.")
     if path is None:
@@ -60,7 +62,13 @@ def load_map(path: str | Path | None = None, variant: str = "default", junction:
     x, y = found.shape.mean(axis=0)
     network = network.around(x, y, SCENE_RADIUS).extended(EXIT_LENGTH)
     found = next(candidate for candidate in network.junctions if candidate.name == found.name)
-    return build_map(network, junction_scene(network, found))
+    road_map = build_map(network, junction_scene(network, found))
+    if variant == "default" and not _has_start_on_road(road_map):
+        raise ValueError(
+            f"The road network {Path(path).name} cannot be driven on: wherever the robot could start before junction "
+            f"{found.name}, a part of its car, which is {2.0 * SIDE:.1f} m wide, is off the road."
+        )
+    return road_map
 
 
 def _find_junction(network: RoadNetwork, file: str, name: str | None) -> Junction:
@@ -156,6 +164,25 @@ def _build_places(network: RoadNetwork, scene: Scene) -> np.ndarray:
             who = "another car" if group == SPAWN else f"the ego at entry {group}"
             raise ValueError(f"The road network has no lane on which {who} could start.")
     return np.array(places, dtype=np.float64)
+
+
+def _has_start_on_road(road_map: RoadMap) -> bool:
+    """Whether the whole body of the robot's car is on the road at one of its starts; every half metre is tried."""
+    import shapely
+
+    scene = road_map.scene
+    for entry, lane, start, length in road_map.tables.places[road_map.tables.places[:, GROUP] != SPAWN]:
+        areas = (scene.junction, scene.entries[int(entry)], *scene.exits)
+        middle = shapely.LineString(road_map.network.lanes[int(lane)].middle)
+        for arc in np.arange(start, start + length, SPACING):
+            x, y = middle.interpolate(arc).coords[0]
+            ahead_x, ahead_y = middle.interpolate(arc + 0.5 * SPACING).coords[0]
+            far = max(np.hypot(ahead_x - x, ahead_y - y), 1e-9)
+            cos, sin = (ahead_x - x) / far, (ahead_y - y) / far
+            corners = [(x + a * cos - b * sin, y + a * sin + b * cos) for a in (-REAR, FRONT) for b in (-SIDE, SIDE)]
+            if np.any([shapely.contains_xy(area, corners) for area in areas], axis=0).all():
+                return True
+    return False
 
 
 def _build_areas(areas: "tuple[Geometry, ...]"):
