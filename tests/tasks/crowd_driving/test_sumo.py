@@ -216,7 +216,7 @@ def test_the_path_stays_in_its_areas_where_there_are_many_ways_and_some_lead_bac
 
 
 def test_a_junction_can_be_chosen(folder):
-    road_map = load_map(folder / "grid.net.xml", junction="A0")
+    road_map = make_task("crowd-driving", map=str(folder / "grid.net.xml"), junction="A0").road_map()
     west, south, east, north = road_map.scene.spawn_box
     assert west < 0.0 < east
     assert south < 0.0 < north

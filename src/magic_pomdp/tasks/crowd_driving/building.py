@@ -54,6 +54,8 @@ def load_map(path: str | Path | None = None, variant: str = "default", junction:
     if variant not in VARIANTS:
         raise ValueError(f"The variant must be one of {', '.join(VARIANTS)}, not {variant!r}.")
     if path is None:
+        if junction is not None:
+            raise ValueError(f"Only a map has junctions to choose from, but junction is {junction!r} without a map.")
         figures = read_figures()
         network = meskel_network(figures)
         return build_map(network, meskel_scene(network, figures, variant))

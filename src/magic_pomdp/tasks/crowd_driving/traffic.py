@@ -52,6 +52,8 @@ class Traffic(Task):
     """`default`, or `reference`: as the published program behaves."""
     map: str = ""
     """A SUMO network (.net.xml) to drive in; without one, a junction like Meskel Square."""
+    junction: str = ""
+    """Which junction of the network the robot crosses, by its id; without one, that with most ways through it."""
 
     reference: bool = dataclasses.field(init=False, default=False, repr=False)
     """Whether the variant is `reference`."""
@@ -98,7 +100,7 @@ class Traffic(Task):
 
     def road_map(self) -> RoadMap:
         """The roads and what is known of them; not for compiled code."""
-        return load_map(self.map or None, self.variant)
+        return load_map(self.map or None, self.variant, self.junction or None)
 
     def roads(self):
         """The roads, for their look-ups."""
