@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from magic_pomdp.core.compiling import compiled, inlined
 from magic_pomdp.core.randomness import U64, derive, mix, seek
 from magic_pomdp.core.task import RUNNING
-from magic_pomdp.planners.tree import compiled, copy_row, inlined
+from magic_pomdp.planners.tree import copy_row
 
 HISTORY_START = U64(0xCBF29CE484222325)
 HISTORY_PRIME = U64(0x100000001B3)
