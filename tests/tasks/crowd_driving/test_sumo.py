@@ -97,8 +97,9 @@ def test_lanes_and_connections_are_those_that_sumo_reads(name, folder, sumolib):
     edges = theirs.getEdges(withInternal=True)
     lanes = [lane for edge in edges for lane in edge.getLanes() if lane.allows("passenger")]
     assert {lane.name for lane in ours.lanes} == {lane.getID() for lane in lanes}
+    by_name = {lane.name: lane for lane in ours.lanes}
     for lane in lanes:
-        mine = ours.lanes[ours.lane(lane.getID())]
+        mine = by_name[lane.getID()]
         np.testing.assert_allclose(mine.middle, [point[:2] for point in lane.getShape()])
         assert (mine.width, mine.edge, mine.internal) == (lane.getWidth(), lane.getEdge().getID(), mine.name[0] == ":")
         linked = [link.getViaLaneID() or link.getToLane().getID() for link in lane.getOutgoing()]
@@ -117,11 +118,12 @@ def test_links_are_in_the_order_of_the_file(folder):
 def test_coordinates_are_those_of_the_file(folder):
     """Netconvert moved the crossing to (1000, 2000); its north is where y grows, and traffic keeps right."""
     network = read_sumo(folder / "crossing.net.xml")
-    inward = network.lanes[network.lane("in-n_0")].middle
+    middles = {lane.name: lane.middle for lane in network.lanes}
+    inward = middles["in-n_0"]
     np.testing.assert_allclose(inward[0], [1005.0, 2300.0], atol=15.0)
     assert inward[-1][1] < inward[0][1]
-    assert inward[0][0] < network.lanes[network.lane("out-n_0")].middle[-1][0]
-    assert network.lanes[network.lane("in-n_1")].middle[0][0] > inward[0][0]
+    assert inward[0][0] < middles["out-n_0"][-1][0]
+    assert middles["in-n_1"][0][0] > inward[0][0]
     assert {lane.width for lane in network.lanes if lane.edge == "in-n"} == {3.5}
 
 

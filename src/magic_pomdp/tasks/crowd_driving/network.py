@@ -55,13 +55,6 @@ class RoadNetwork:
     lanes: tuple[Lane, ...]
     junctions: tuple[Junction, ...]
 
-    def lane(self, name: str) -> int:
-        """The number of the lane of a name."""
-        for number, lane in enumerate(self.lanes):
-            if lane.name == name:
-                return number
-        raise ValueError(f"The road network has no lane {name}.")
-
     def edge_lanes(self, edge: str) -> tuple[int, ...]:
         """The lanes of a road, rightmost first."""
         return tuple(number for number, lane in enumerate(self.lanes) if lane.edge == edge)
