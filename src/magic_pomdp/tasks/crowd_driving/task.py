@@ -148,7 +148,7 @@ class CrowdDriving(Traffic):
         """Where everybody starts, and the robot's path."""
         roads = self.roads()
         cars = context[CARS_FROM : self.path_from()]
-        for _ in range(DRAWS):  # the last draw is kept in any case: a map may have no better start
+        for _ in range(DRAWS):  # the last draw is kept in any case: the path of a short episode has no exit
             exit = self.draw_path(roads, random, context)
             if exit and (self.reference or not self.leaves(roads, context, cars)):
                 break
