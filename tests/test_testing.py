@@ -58,6 +58,50 @@ class StandsStillUnobserved(Corridor):
         return -0.1, RUNNING
 
 
+class UnobservedWithoutRoom(Corridor):
+    def step_unobserved(self, context, state, action, random):
+        return -0.1, RUNNING
+
+
+class UnobservedByNumpy(Corridor):
+    def step_unobserved(self, context, state, action, random, unseen):
+        if np.sum(action) == 99.0:
+            return 0.0, RUNNING
+        return self.step(context, state, action, random, unseen)
+
+
+class Conditions(Corridor):
+    """Says by itself what the default would do."""
+
+    def condition(self, context, state, action, random, observation, imagined):
+        reward, outcome = self.step(context, state, action, random, imagined)
+        value = -math.inf
+        if outcome == RUNNING:
+            value = self.log_likelihood(context, state, action, observation)
+        return value, reward, outcome
+
+
+class ConditionsWithoutRoom(Corridor):
+    def condition(self, context, state, action, random, observation):
+        return 0.0, 0.0, RUNNING
+
+
+class ConditionsOnNothing(Corridor):
+    def condition(self, context, state, action, random, observation, imagined):
+        return -math.inf, 0.0, RUNNING
+
+
+class ConditionsWithoutWeight(Corridor):
+    def condition(self, context, state, action, random, observation, imagined):
+        return self.step(context, state, action, random, imagined)
+
+
+class ConditionsByNumpy(Corridor):
+    def condition(self, context, state, action, random, observation, imagined):
+        reward, outcome = self.step(context, state, action, random, imagined)
+        return 0.0 * np.sum(observation), reward, outcome
+
+
 class NoName(Corridor):
     name = ""
 
@@ -225,6 +269,18 @@ class BoundTooLow(Corridor):
         return 0.5 * self.reward if state[OUTCOME] == RUNNING else 0.0
 
 
+class BoundWithinTooLow(Corridor):
+    def bound_within(self, context, state, steps):
+        return 0.5 * self.upper_bound(context, state)
+
+
+class ExpectsTooMuchBeyond(Corridor):
+    search_depth = 2
+
+    def value_beyond(self, context, state):
+        return 2.0 * self.reward
+
+
 class DrawsHalfAnAction(Corridor):
     def draw_action(self, actions, random, action):
         if uniform(random) < 0.5:
@@ -295,6 +351,7 @@ def test_shipped_tasks_pass(name):
 
 def test_right_tasks_pass():
     assert mp.check_task(Corridor) == []
+    assert mp.check_task(Conditions) == []
 
 
 def test_other_parameters_pass():
@@ -318,6 +375,10 @@ def test_right_task_passes_in_either_mode():
         (NumberForText, "label", "its value is 3"),
         (GrowingFuture, "discount", "it is 1.5"),
         (TooFewArguments, "log_likelihood", "takes 4 arguments (self, state, action, observation)"),
+        (UnobservedWithoutRoom, "step_unobserved", "takes 5 arguments (self, context, state, action, random)"),
+        (ConditionsWithoutRoom, "condition", "takes 6 arguments"),
+        (ConditionsOnNothing, "condition", "its weight is -inf for the observation"),
+        (ConditionsWithoutWeight, "condition", "it returned ("),
         (NoUpperBound, "upper_bound", "missing"),
         (ActionsOfWrongShape, "actions", "shape (3,)"),
         (WritesPastTheEnd, "draw_state", "IndexError"),
@@ -362,6 +423,10 @@ def test_mistakes_seen_in_plain_python(task, function, mistake):
         (NoiseTooSmall, "log_likelihood", "on average"),
         (LikelihoodOfNothing, "log_likelihood", "tell more about the state"),
         (BoundTooLow, "upper_bound", "it is 5 for the state"),
+        (BoundWithinTooLow, "bound_within", "within 60 steps"),
+        (ExpectsTooMuchBeyond, "bound_within", "it is 10 for the state"),
+        (UnobservedByNumpy, "step_unobserved", "sum(View(float64, 1))"),
+        (ConditionsByNumpy, "condition", "sum(View(float64, 1))"),
     ],
 )
 def test_mistakes_seen_once_compiled(task, function, mistake):

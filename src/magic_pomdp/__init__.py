@@ -30,6 +30,7 @@ _PLACES = {
     "box": "core.scene",
     "rectangle": "core.scene",
     "MacroActions": "core.macro_actions",
+    "not_inlined": "core.compiling",
     "make_task": "core.registry",
     "integer": "core.randomness",
     "new_stream": "core.randomness",
@@ -46,6 +47,7 @@ _PLACES = {
     "BezierSpace": "macros.spaces",
     "HeldActionSpace": "macros.spaces",
     "MacroSpace": "macros.spaces",
+    "TurnAndGoSpace": "macros.turn_and_go",
     "MagicPlanner": "learning.planner",
     "TrainSettings": "learning.settings",
     "load_model": "learning.model",
@@ -73,6 +75,7 @@ __all__ = ["__version__", *_PLACES]
 
 if TYPE_CHECKING:
     from magic_pomdp.core.belief import Belief as Belief
+    from magic_pomdp.core.compiling import not_inlined as not_inlined
     from magic_pomdp.core.macro_actions import MacroActions as MacroActions
     from magic_pomdp.core.randomness import integer as integer
     from magic_pomdp.core.randomness import new_stream as new_stream
@@ -100,6 +103,7 @@ if TYPE_CHECKING:
     from magic_pomdp.macros.spaces import BezierSpace as BezierSpace
     from magic_pomdp.macros.spaces import HeldActionSpace as HeldActionSpace
     from magic_pomdp.macros.spaces import MacroSpace as MacroSpace
+    from magic_pomdp.macros.turn_and_go import TurnAndGoSpace as TurnAndGoSpace
     from magic_pomdp.planners.macro_despot import DespotSettings as DespotSettings
     from magic_pomdp.planners.macro_despot import MacroDespot as MacroDespot
     from magic_pomdp.planners.plan import Budget as Budget

@@ -7,13 +7,14 @@ import pytest
 import torch
 from toy import Target
 
-from magic_pomdp import Belief, MagicPlanner, TrainSettings, load_model, train
+from magic_pomdp import Belief, MagicPlanner, TrainSettings, load_model, make_task, train
 from magic_pomdp.learning import collecting
 from magic_pomdp.learning import trainer as trainer_module
 from magic_pomdp.learning.checkpoint import checkpoints, load_arrays, load_checkpoint
 from magic_pomdp.learning.collecting import EVALUATION, Board, Collecting, Collector, EpisodeJob
 from magic_pomdp.learning.generator import GeneratorShape
 from magic_pomdp.learning.learner import Diverged, Learner
+from magic_pomdp.learning.state import TrainingState
 from magic_pomdp.learning.trainer import Trainer
 from magic_pomdp.learning.watching import Lines, MetricsFile, read_metrics
 from magic_pomdp.running.workers import JobFailed
@@ -38,6 +39,24 @@ TINY = TrainSettings(
 
 def settings(**changes):
     return dataclasses.replace(TINY, **changes)
+
+
+def test_a_training_of_a_task_that_has_got_more_parameters_since_can_be_resumed(tmp_path):
+    state = TrainingState(Target(), TINY, tmp_path, "")
+    about = state._identity()
+    del about["task_parameters"]["blur"]
+    about["task_parameters"]["derived"] = [1.0, 2.0]
+    state._check_same(about)
+    about["task_parameters"]["max_steps"] = 2
+    with pytest.raises(ValueError, match=r"has another task's parameters .*'max_steps': 2"):
+        state._check_same(about)
+
+
+def test_what_a_task_derives_from_its_parameters_is_none_of_them(tmp_path):
+    task = make_task("crowd-driving")
+    kept = TrainingState(task, TINY, tmp_path, "")._identity()["task_parameters"]
+    assert kept["cars"] == 15
+    assert "area_cells" not in kept
 
 
 def state_of(folder):

@@ -4,15 +4,12 @@ allows it, and finds its way back when it has lost track."""
 import math
 
 import numpy as np
-from numba import njit
 
+from magic_pomdp.core.compiling import compiled, kernel
 from magic_pomdp.core.macro_actions import plain_array
 from magic_pomdp.core.randomness import seek, stream_key, uniform
 from magic_pomdp.core.task import RUNNING, Task
 from magic_pomdp.core.views import borrow
-
-kernel = njit(cache=True, error_model="numpy")
-compiled = njit(error_model="numpy")
 
 RECOVERY_ATTEMPTS = 5
 """Fresh sets of particles tried before an observation that nothing explains is ignored."""

@@ -35,6 +35,12 @@ from numba.extending import (
     unbox,
 )
 
+kernel = njit(cache=True, error_model="numpy")
+"""For what is called from Python: it stays compiled on disk."""
+compiled = njit(error_model="numpy")
+inlined = njit(error_model="numpy", forceinline=True)
+"""For what kernels call; a short function is faster as a copy."""
+
 ACCEPTED: dict[type, tuple[type, ...]] = {
     float: (int, float, np.floating),
     int: (int, np.integer),

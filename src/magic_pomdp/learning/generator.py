@@ -12,13 +12,13 @@ import numpy as np
 from numba import njit
 
 from magic_pomdp.core.belief import Belief, check_particles, check_vector
+from magic_pomdp.core.compiling import kernel
 from magic_pomdp.core.randomness import normal
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
 from magic_pomdp.learning.settings import Conditioning
 from magic_pomdp.macros.spaces import Kind, MacroSpace
 
-kernel = njit(cache=True, error_model="numpy")
 compiled = njit(error_model="numpy", fastmath={"contract"})
 
 SMALLEST_SPREAD = 1e-3

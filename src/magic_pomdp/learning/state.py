@@ -134,6 +134,7 @@ class TrainingState:
 
     def _check_same(self, about: dict[str, Any]) -> None:
         mine = self._identity()
+        about = {**about, "task_parameters": _as_known_now(self.task, about["task_parameters"])}
         for name, what in (("task", "task"), ("task_parameters", "task's parameters"), ("space", "macro-action space")):
             if about[name] != mine[name]:
                 raise ValueError(
@@ -172,5 +173,15 @@ class TrainingState:
 
 
 def _parameters(task: Task) -> dict[str, Any]:
-    values = {item.name: getattr(task, item.name) for item in dataclasses.fields(task)}  # type: ignore[arg-type]
+    values = {item.name: getattr(task, item.name) for item in _settable(task)}
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
+
+
+def _as_known_now(task: Task, stored: dict[str, Any]) -> dict[str, Any]:
+    """Parameters that a checkpoint keeps: those that the task has got since then are at their defaults, and what is
+    none (checkpoints once kept what a task derives from its parameters, too) does not matter."""
+    return {item.name: stored.get(item.name, item.default) for item in _settable(task)}
+
+
+def _settable(task: Task) -> list[dataclasses.Field]:
+    return [item for item in dataclasses.fields(task) if item.init]  # type: ignore[arg-type]

@@ -8,7 +8,8 @@ is wanted, so that n chords use up the curve. Only the chords' headings matter: 
 import math
 
 import numpy as np
-from numba import njit
+
+from magic_pomdp.core.compiling import compiled, kernel
 
 SEGMENTS = 128
 """Straight pieces that stand for a curve."""
@@ -38,7 +39,7 @@ def decode_bezier(parameters: np.ndarray, length: int) -> np.ndarray:
     return headings
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def _decode(parameters, headings, control, points, chords):
     xs, ys = points[0], points[1]
     for curve in range(len(headings)):
@@ -50,7 +51,7 @@ def _decode(parameters, headings, control, points, chords):
             headings[curve, i] = math.atan2(chords[i, 1], chords[i, 0]) if directed else 0.0
 
 
-@njit(error_model="numpy")
+@compiled
 def _normalise(parameters, control):
     """Scale six numbers to length 1. False if they are all zero."""
     largest, square = 0.0, 0.0
@@ -66,7 +67,7 @@ def _normalise(parameters, control):
     return True
 
 
-@njit(error_model="numpy")
+@compiled
 def _trace(control, xs, ys):
     """Sample B(t) = 3(1−t)²t c₁ + 3(1−t)t² c₂ + t³ c₃ at evenly spaced t."""
     for i in range(SEGMENTS + 1):
@@ -76,7 +77,7 @@ def _trace(control, xs, ys):
         ys[i] = first * control[1] + second * control[3] + third * control[5]
 
 
-@njit(error_model="numpy")
+@compiled
 def _cut(xs, ys, chords):
     """Find the smallest scale of the curve at which it holds as many unit chords as are wanted.
 
@@ -109,7 +110,7 @@ def _cut(xs, ys, chords):
     _march(xs, ys, high, chords)
 
 
-@njit(error_model="numpy")
+@compiled
 def _march(xs, ys, scale, chords):
     """Lay chords along the curve. How many fit, the unused rest counted as a fraction."""
     square = 1.0 / (scale * scale)
@@ -132,7 +133,7 @@ def _march(xs, ys, scale, chords):
     return count + _distance(xs, ys, x, y) * scale
 
 
-@njit(error_model="numpy")
+@compiled
 def _distance(xs, ys, x, y):
     """How far the end of the curve is."""
     return math.sqrt((xs[SEGMENTS] - x) ** 2 + (ys[SEGMENTS] - y) ** 2)

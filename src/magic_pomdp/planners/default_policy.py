@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from magic_pomdp.core.compiling import compiled, inlined
 from magic_pomdp.core.randomness import U64, derive, mix, seek
 from magic_pomdp.core.task import RUNNING
-from magic_pomdp.planners.tree import compiled, copy_row, inlined
+from magic_pomdp.planners.tree import copy_row
 
 HISTORY_START = U64(0xCBF29CE484222325)
 HISTORY_PRIME = U64(0x100000001B3)
@@ -143,18 +144,22 @@ def blind_default(task, context, choices, rules, tree, node):
         state, key = tree.candidate[0], tree.keys[tree.scenarios[node.first_scenario + i]]
         depth, fade, past, outcome = node.depth, 1.0, beginning, RUNNING
         while depth < rules.horizon and outcome == RUNNING:
-            if depth == node.depth:
-                macro = first
-            elif rules.policy == GUIDED:
-                macro = np.int64(task.guide(context, state, choices.actions, choices.lengths))
+            macro = first
+            if rules.policy == GUIDED:
+                if depth > node.depth:
+                    macro = np.int64(task.guide(context, state, choices.actions, choices.lengths))
+                reward, outcome, steps = run_unobserved(task, context, choices, macro, state, key, depth, tree)
             else:
-                macro = np.int64(mix(past) % macro_count)
-            reward, history, outcome, steps = run_macro_action(task, context, choices, macro, state, key, depth, tree)
+                if depth > node.depth:
+                    macro = np.int64(mix(past) % macro_count)
+                reward, history, outcome, steps = run_macro_action(
+                    task, context, choices, macro, state, key, depth, tree
+                )
+                past = mix(past ^ history)
             taken += steps
             total += fade * reward
             fade *= choices.fades[macro]
             depth += choices.lengths[macro]
-            past = mix(past ^ history)
         if outcome == RUNNING:
             total += fade * task.value_beyond(context, state)
     tree.counters[0].steps += taken

@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from magic_pomdp.core.belief import Belief
+from magic_pomdp.core.compiling import compiled, kernel
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import derive, seek, stream_key, uniform
 from magic_pomdp.core.task import RUNNING, Task
@@ -35,10 +36,8 @@ from magic_pomdp.planners.tree import (
     TreeSnapshot,
     add_scenario,
     clear,
-    compiled,
     copy_row,
     has_room,
-    kernel,
     new_branches,
     new_node,
     new_tree,

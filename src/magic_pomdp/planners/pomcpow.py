@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from magic_pomdp.core.belief import Belief
+from magic_pomdp.core.compiling import compiled, kernel
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import integer, seek, stream_key, uniform
 from magic_pomdp.core.task import RUNNING, Task
@@ -38,7 +39,7 @@ from magic_pomdp.planners.pomcpow_tree import (
     used_part,
 )
 from magic_pomdp.planners.search import check_macro_actions, check_situation, spend
-from magic_pomdp.planners.tree import compiled, copy_row, kernel
+from magic_pomdp.planners.tree import copy_row
 
 UNKNOWN = -1
 

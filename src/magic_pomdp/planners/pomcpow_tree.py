@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from magic_pomdp.core.compiling import compiled, inlined
 from magic_pomdp.core.task import Task
-from magic_pomdp.planners.tree import compiled, copy_row, inlined, record
+from magic_pomdp.planners.tree import copy_row, record
 
 ROOT = 0
 NO_ROOM = -1

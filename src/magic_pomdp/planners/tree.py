@@ -8,16 +8,10 @@ can follow. Values of a node are sums over its scenarios, 1/K each, discounted t
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from magic_pomdp.core.compiling import compiled, inlined
 from magic_pomdp.core.grouping import observation_cells
 from magic_pomdp.core.task import Task
-
-kernel = njit(cache=True, error_model="numpy")
-"""What is called from Python, with a task among its arguments."""
-compiled = njit(error_model="numpy")
-inlined = njit(error_model="numpy", forceinline=True)
-"""What kernels call."""
 
 ROOT = 0
 NO_PARENT = -1

@@ -23,6 +23,7 @@ from numba import njit
 
 from magic_pomdp import __version__
 from magic_pomdp.core.belief import Belief
+from magic_pomdp.core.compiling import kernel
 from magic_pomdp.core.randomness import mix, new_stream
 from magic_pomdp.core.task import RUNNING, Task
 from magic_pomdp.core.views import borrow
@@ -34,8 +35,6 @@ from magic_pomdp.running.doctor import cpu_name
 from magic_pomdp.running.episode import draw_beginning
 from magic_pomdp.tasks.light_dark import LightDark, X
 from magic_pomdp.tasks.puck_push import BOT_X, PuckPush
-
-kernel = njit(cache=True, error_model="numpy")
 
 REPEATS = 15
 """Times that each thing is measured."""

@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from magic_pomdp.core.belief import Belief, check_vector
+from magic_pomdp.core.compiling import kernel
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import new_stream, seek, stream_key
 from magic_pomdp.core.task import OUTCOMES, RUNNING, Task
 from magic_pomdp.core.views import borrow
 from magic_pomdp.planners.plan import BUDGET_USED, Budget, Plan, Planner
 from magic_pomdp.running.statistics import mean
-
-kernel = njit(cache=True, error_model="numpy")
 
 BEGINNING, WORLD, BELIEF, PLAN = range(4)
 """What a random stream of an episode is for. The world's noise at a time is the same whatever was done before."""

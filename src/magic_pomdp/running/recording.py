@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from magic_pomdp import __version__
+from magic_pomdp.core.compiling import kernel
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import seek, stream_key
 from magic_pomdp.core.scene import Scene, shapes_to_json
@@ -27,8 +27,6 @@ from magic_pomdp.running.episode import NOT_PLANNED, EpisodeRecord, Moment, run_
 from magic_pomdp.running.evaluate import Evaluation, check_numbers, describe, warm_up
 from magic_pomdp.running.saving import save_bytes
 from magic_pomdp.running.workers import JobFailed, available_cores, run_jobs
-
-kernel = njit(cache=True, error_model="numpy")
 
 FORMAT = "magic-pomdp recording"
 VERSION = 1

@@ -22,6 +22,7 @@ from magic_pomdp.testing.look import check_look
 from magic_pomdp.testing.plain import (
     Record,
     check_absorbing,
+    check_conditioned,
     check_explained,
     check_guide,
     check_repeatable,
@@ -30,15 +31,25 @@ from magic_pomdp.testing.plain import (
     record_episodes,
 )
 from magic_pomdp.testing.planner import check_planner
-from magic_pomdp.testing.upper_bound import check_upper_bound
+from magic_pomdp.testing.upper_bound import check_bound_within, check_upper_bound
 
 __all__ = ["Finding", "check_planner", "check_task"]
 
 STAGES: tuple[tuple[Callable[[Task, Record], Iterator[Finding]], ...], ...] = (
-    (check_repeatable, check_absorbing, check_unobserved, check_guide, check_explained, check_statistics, check_look),
+    (
+        check_repeatable,
+        check_absorbing,
+        check_unobserved,
+        check_guide,
+        check_explained,
+        check_conditioned,
+        check_statistics,
+        check_look,
+    ),  # fmt: skip
     (check_compiles,),
     (check_agreement, check_side_by_side),
     (check_likelihood, check_upper_bound),
+    (check_bound_within,),
 )
 
 

@@ -9,16 +9,14 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
-from numba import config, njit
+from numba import config
 
-from magic_pomdp.core.compiling import task_type
+from magic_pomdp.core.compiling import kernel, task_type
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
 from magic_pomdp.testing.declaration import FUNCTIONS
 from magic_pomdp.testing.finding import Finding, attempt
 from magic_pomdp.testing.plain import Record
-
-compiled = njit(cache=True, error_model="numpy")
 
 TOLERANCE = 1e-9
 """How far compiled code may be from plain Python, relatively or absolutely."""
@@ -26,21 +24,21 @@ SIDE_BY_SIDE = 50
 """Steps on which two settings of a task are compared."""
 
 
-@compiled
+@kernel
 def draw_contexts(task, randoms, contexts, results):
     randoms, contexts = borrow(randoms), borrow(contexts)
     for i in range(len(contexts)):
         task.draw_context(randoms[i], contexts[i])
 
 
-@compiled
+@kernel
 def draw_states(task, contexts, randoms, states, results):
     contexts, randoms, states = borrow(contexts), borrow(randoms), borrow(states)
     for i in range(len(states)):
         task.draw_state(contexts[i], randoms[i], states[i])
 
 
-@compiled
+@kernel
 def steps(task, contexts, states, actions, randoms, observations, results):
     contexts, states, actions = borrow(contexts), borrow(states), borrow(actions)
     randoms, observations = borrow(randoms), borrow(observations)
@@ -50,49 +48,72 @@ def steps(task, contexts, states, actions, randoms, observations, results):
         results[i, 1] = outcome
 
 
-@compiled
+@kernel
+def steps_unobserved(task, contexts, states, actions, randoms, unseen, results):
+    contexts, states, actions = borrow(contexts), borrow(states), borrow(actions)
+    randoms, unseen = borrow(randoms), borrow(unseen)
+    for i in range(len(states)):
+        reward, outcome = task.step_unobserved(contexts[i], states[i], actions[i], randoms[i], unseen[i])
+        results[i, 0] = reward
+        results[i, 1] = outcome
+
+
+@kernel
+def conditions(task, contexts, states, actions, randoms, observations, imagined, results):
+    contexts, states, actions = borrow(contexts), borrow(states), borrow(actions)
+    randoms, observations, imagined = borrow(randoms), borrow(observations), borrow(imagined)
+    for i in range(len(states)):
+        value, reward, outcome = task.condition(
+            contexts[i], states[i], actions[i], randoms[i], observations[i], imagined[i]
+        )
+        results[i, 0] = value
+        results[i, 1] = reward
+        results[i, 2] = outcome
+
+
+@kernel
 def log_likelihoods(task, contexts, states, actions, observations, results):
     contexts, states, actions, observations = borrow(contexts), borrow(states), borrow(actions), borrow(observations)
     for i in range(len(states)):
         results[i] = task.log_likelihood(contexts[i], states[i], actions[i], observations[i])
 
 
-@compiled
+@kernel
 def observation_keys(task, observations, results):
     observations = borrow(observations)
     for i in range(len(observations)):
         results[i] = task.observation_key(observations[i])
 
 
-@compiled
+@kernel
 def upper_bounds(task, contexts, states, results):
     contexts, states = borrow(contexts), borrow(states)
     for i in range(len(states)):
         results[i] = task.upper_bound(contexts[i], states[i])
 
 
-@compiled
+@kernel
 def bounds_within(task, contexts, states, steps, results):
     contexts, states, steps = borrow(contexts), borrow(states), borrow(steps)
     for i in range(len(states)):
         results[i] = task.bound_within(contexts[i], states[i], steps[i])
 
 
-@compiled
+@kernel
 def values_beyond(task, contexts, states, results):
     contexts, states = borrow(contexts), borrow(states)
     for i in range(len(states)):
         results[i] = task.value_beyond(contexts[i], states[i])
 
 
-@compiled
+@kernel
 def draw_actions(task, choices, randoms, actions, results):
     choices, randoms, actions = borrow(choices), borrow(randoms), borrow(actions)
     for i in range(len(actions)):
         task.draw_action(choices[i], randoms[i], actions[i])
 
 
-@compiled
+@kernel
 def rollout_actions(task, contexts, states, choices, randoms, actions, results):
     contexts, states, choices = borrow(contexts), borrow(states), borrow(choices)
     randoms, actions = borrow(randoms), borrow(actions)
@@ -100,7 +121,7 @@ def rollout_actions(task, contexts, states, choices, randoms, actions, results):
         task.rollout_action(contexts[i], states[i], choices[i], randoms[i], actions[i])
 
 
-@compiled
+@kernel
 def guides(task, contexts, states, macro_actions, lengths, results):
     contexts, states, macro_actions = borrow(contexts), borrow(states), borrow(macro_actions)
     lengths = borrow(lengths)
@@ -108,21 +129,21 @@ def guides(task, contexts, states, macro_actions, lengths, results):
         results[i] = task.guide(contexts[i], states[i], macro_actions[i], lengths[i])
 
 
-@compiled
+@kernel
 def particle_features(task, contexts, states, features, results):
     contexts, states, features = borrow(contexts), borrow(states), borrow(features)
     for i in range(len(states)):
         task.particle_features(contexts[i], states[i], features[i])
 
 
-@compiled
+@kernel
 def context_features(task, contexts, features, results):
     contexts, features = borrow(contexts), borrow(features)
     for i in range(len(contexts)):
         task.context_features(contexts[i], features[i])
 
 
-@compiled
+@kernel
 def state_distances(task, states, others, results):
     states, others = borrow(states), borrow(others)
     for i in range(len(states)):
@@ -133,7 +154,9 @@ KERNELS = {
     "draw_context": draw_contexts,
     "draw_state": draw_states,
     "step": steps,
+    "step_unobserved": steps_unobserved,
     "log_likelihood": log_likelihoods,
+    "condition": conditions,
     "observation_key": observation_keys,
     "upper_bound": upper_bounds,
     "bound_within": bounds_within,
@@ -147,14 +170,19 @@ KERNELS = {
 }
 
 
+RETURNED = {"step": 2, "step_unobserved": 2, "condition": 3}
+"""Functions that return several numbers, and how many."""
+
+
 def run(task: Task, name: str, arguments: dict[str, np.ndarray], plain: bool = False) -> np.ndarray:
-    """Call a function on every row of its arguments, in place; what it returned, (n, 2) for step, else (n,)."""
+    """Call a function on every row of its arguments, in place; what it returned, (n, 2) for steps, (n, 3) for
+    condition, else (n,)."""
     count = len(next(iter(arguments.values())))
-    shape = (count, 2) if name == "step" else (count,)
+    shape = (count, RETURNED[name]) if name in RETURNED else (count,)
     results = np.zeros(shape, np.int64 if name == "observation_key" else np.float64)
-    kernel = KERNELS[name]
-    kernel = getattr(kernel, "py_func", kernel) if plain else kernel
-    kernel(task, *arguments.values(), results)
+    function = KERNELS[name]
+    function = getattr(function, "py_func", function) if plain else function
+    function(task, *arguments.values(), results)
     return results
 
 

@@ -34,7 +34,13 @@ FUNCTIONS = {
     "step": Function(
         ("context", "state", "action", "random", "observation"), fills=("observation",), changes=("state", "random")
     ),
+    "step_unobserved": Function(
+        ("context", "state", "action", "random", "unseen"), changes=("state", "random", "unseen")
+    ),
     "log_likelihood": Function(("context", "state", "action", "observation")),
+    "condition": Function(
+        ("context", "state", "action", "random", "observation", "imagined"), changes=("state", "random", "imagined")
+    ),
     "observation_key": Function(("observation",)),
     "upper_bound": Function(("context", "state")),
     "draw_action": Function(("actions", "random", "action"), fills=("action",), changes=("random",)),

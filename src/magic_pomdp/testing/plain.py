@@ -25,6 +25,10 @@ HOLD = 8
 
 NUMBERS = ("upper_bound", "bound_within", "value_beyond", "state_distance")
 """Functions that return a finite number."""
+FOLLOWING = ("step_unobserved", "condition")
+"""Functions whose defaults do what others do."""
+CONDITIONINGS = 20
+"""Streams with which a state is conditioned: some draws of what is hidden may contradict an observation."""
 
 
 class Record(NamedTuple):
@@ -53,6 +57,8 @@ class Record(NamedTuple):
             "steps": np.arange(count) % task.search_depth,
             "random": self.streams,
             "observation": self.observations,
+            "unseen": np.zeros_like(self.observations),
+            "imagined": np.zeros_like(self.observations),
             "other": self.moved,
             "features": np.empty((count, size)),
         }
@@ -86,20 +92,17 @@ def call(task: Task, name: str, arguments: dict[str, np.ndarray], observed: bool
 
 
 def _check_result(name: str, result) -> None:
-    if name == "step":
+    if name == "condition":
+        if not isinstance(result, tuple) or len(result) != 3:
+            raise Broken(name, f"it returned {result!r}", "three values", "Write `return weight, reward, outcome`")
+        _check_logarithm(name, result[0])
+        _check_step(name, result[1:])
+    elif name in ("step", "step_unobserved"):
         if not isinstance(result, tuple) or len(result) != 2:
             raise Broken(name, f"it returned {result!r}", "two values", "Write `return reward, outcome`")
-        reward, outcome = result
-        if not isinstance(reward, Real) or not math.isfinite(reward):
-            advice = "Look for a variable that was never written, a division by zero or an infinite parameter"
-            raise Broken(name, f"the reward is {reward}", "a finite number", advice)
-        if outcome not in range(len(OUTCOMES)):
-            advice = "Return one of the constants of magic_pomdp with these names"
-            raise Broken(name, f"the outcome is {outcome!r}", "RUNNING (0), SUCCESS (1) or FAILURE (2)", advice)
+        _check_step(name, result)
     elif name == "log_likelihood":
-        if not isinstance(result, Real) or not result < np.inf:
-            advice = "Return the logarithm of a density or a probability; -math.inf where it is impossible"
-            raise Broken(name, f"it returned {result!r}", "a number below infinity", advice)
+        _check_logarithm(name, result)
     elif name == "observation_key":
         if not isinstance(result, Integral) or not -(2**63) <= int(result) < 2**63:
             advice = "Turn the observation into cells with int(…) or math.floor(…), and combine them into one number"
@@ -107,6 +110,22 @@ def _check_result(name: str, result) -> None:
     elif name in NUMBERS and (not isinstance(result, Real) or not math.isfinite(result)):
         advice = "Look for a division by zero or a missing return"
         raise Broken(name, f"it returned {result!r}", "a finite number", advice)
+
+
+def _check_step(name: str, result) -> None:
+    reward, outcome = result
+    if not isinstance(reward, Real) or not math.isfinite(reward):
+        advice = "Look for a variable that was never written, a division by zero or an infinite parameter"
+        raise Broken(name, f"the reward is {reward}", "a finite number", advice)
+    if outcome not in range(len(OUTCOMES)):
+        advice = "Return one of the constants of magic_pomdp with these names"
+        raise Broken(name, f"the outcome is {outcome!r}", "RUNNING (0), SUCCESS (1) or FAILURE (2)", advice)
+
+
+def _check_logarithm(name: str, value) -> None:
+    if not isinstance(value, Real) or not value < np.inf:
+        advice = "Return the logarithm of a density or a probability; -math.inf where it is impossible"
+        raise Broken(name, f"it returned {value!r}", "a number below infinity", advice)
 
 
 def record_episodes(task: Task) -> Record:
@@ -135,6 +154,8 @@ def record_episodes(task: Task) -> Record:
 def check_repeatable(task: Task, record: Record) -> Iterator[Finding]:
     """Whether equal arguments and an equal random stream give equal results, in whatever order calls are made."""
     for name in FUNCTIONS:
+        if name in FOLLOWING and getattr(type(task), name) is getattr(Task, name):
+            continue
         forward, backward = (record.arguments(task, name) for _ in range(2))
         count = len(record.states)
         try:
@@ -188,10 +209,10 @@ def check_unobserved(task: Task, record: Record) -> Iterator[Finding]:
     """Whether a step without its observation is otherwise the same step."""
     if type(task).step_unobserved is Task.step_unobserved:
         return
-    steps, unobserved = (record.arguments(task, "step") for _ in range(2))
+    steps, unobserved = (record.arguments(task, name) for name in ("step", "step_unobserved"))
     for index in range(len(record.states)):
         seen, unseen = _row(steps, index), _row(unobserved, index)
-        expected, got = call(task, "step", seen), attempt("step_unobserved", task.step_unobserved, *unseen.values())
+        expected, got = call(task, "step", seen), call(task, "step_unobserved", unseen)
         if got != expected or not np.array_equal(seen["state"], unseen["state"]):
             what = f"from {record.states[index].tolist()} it returned {got} and left {unseen['state'].tolist()}"
             advice = "Let step call it first and observe afterwards, so that both draw the same chance"
@@ -235,6 +256,32 @@ def check_explained(task: Task, record: Record) -> Iterator[Finding]:
         arguments = _row(rows, index)
         if call(task, "log_likelihood", arguments) == -np.inf:
             yield impossible(arguments["state"], arguments["action"], arguments["observation"])
+            return
+
+
+def check_conditioned(task: Task, record: Record) -> Iterator[Finding]:
+    """Whether a state, conditioned on what was observed after it, is not always called impossible."""
+    if type(task).condition is Task.condition:
+        return
+    known = record.arguments(task, "condition")
+    for index in np.flatnonzero(record.outcomes == RUNNING):
+        denied = False
+        for attempt_number in range(CONDITIONINGS):
+            arguments = {name: value.copy() for name, value in _row(known, index).items()}
+            if attempt_number > 0:
+                arguments["random"] = new_stream(1, attempt_number)
+            value, _, outcome = call(task, "condition", arguments)
+            denied = denied or outcome == RUNNING  # where the episode has ended, nothing could have been observed
+            if value > -np.inf:
+                denied = False
+                break
+        if denied:
+            seen = (
+                f"its weight is -inf for the observation {record.observations[index].tolist()} that step itself "
+                f"produced when action {record.actions[index].tolist()} was taken in {record.states[index].tolist()}"
+            )
+            advice = "Weigh what was observed by the same rule and the same noise as step draws it"
+            yield Finding("condition", seen, "a finite number for whatever step can produce", advice)
             return
 
 

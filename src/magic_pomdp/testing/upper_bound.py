@@ -1,4 +1,4 @@
-"""Whether `upper_bound` holds: no policy, not even one that sees the state, may earn more.
+"""Whether `upper_bound` and `bound_within` hold: no policy, not even one that sees the state, may earn more.
 
 Two policies are tried from many states: random actions, and the action with the most reward plus discounted upper
 bound one step ahead. Where either comes closest to beating the bound, it runs again, many times.
@@ -7,13 +7,14 @@ bound one step ahead. Where either comes closest to beating the bound, it runs a
 from collections.abc import Iterator
 
 import numpy as np
-from numba import config, njit
+from numba import config
 
+from magic_pomdp.core.compiling import kernel
 from magic_pomdp.core.randomness import derive, integer, seek, stream_key
 from magic_pomdp.core.task import RUNNING, Task
 from magic_pomdp.core.views import borrow
 from magic_pomdp.testing.compiled import run
-from magic_pomdp.testing.declaration import primitive_actions
+from magic_pomdp.testing.declaration import FUNCTIONS, primitive_actions
 from magic_pomdp.testing.finding import Finding
 from magic_pomdp.testing.plain import Record
 
@@ -33,12 +34,14 @@ UNSEEN = 30.0
 of the range of all returns seen."""
 
 
-@njit(cache=True, error_model="numpy")
-def returns(task, context, start, actions, lookaheads, horizon, seed, state, ahead, random, observation, results):
+@kernel
+def returns(
+    task, context, start, actions, lookaheads, horizon, beyond, seed, state, ahead, random, observation, results
+):
     """Run a policy from a state again and again: greedy by some lookaheads, or random if there are none.
 
     Fills `results`, one row a run: the discounted return, the discount left at the end (0 if the episode ended) and
-    the smallest reward.
+    the smallest reward. With `beyond`, the task's own guess at what is to come counts as earned at the end.
     """
     context, start, actions, results = borrow(context), borrow(start), borrow(actions), borrow(results)
     state, ahead, random, observation = borrow(state), borrow(ahead), borrow(random), borrow(observation)
@@ -70,6 +73,9 @@ def returns(task, context, start, actions, lookaheads, horizon, seed, state, ahe
             if outcome != RUNNING:
                 fade = 0.0
                 break
+        if beyond and fade > 0.0:
+            total += fade * task.value_beyond(context, state)
+            fade = 0.0
         results[run_number, 0] = total
         results[run_number, 1] = fade
         results[run_number, 2] = smallest
@@ -77,41 +83,64 @@ def returns(task, context, start, actions, lookaheads, horizon, seed, state, ahe
 
 def check_upper_bound(task: Task, record: Record) -> Iterator[Finding]:
     """Whether no policy that is tried earns more than the bound."""
+    horizon = LONGEST if task.discount == 1.0 else min(LONGEST, int(np.log(NEGLIGIBLE) / np.log(task.discount)) + 1)
+    advice = (
+        "Count every reward that a policy knowing the state could still earn, as early as it could: "
+        "a bound that is too low makes planners overlook the best actions"
+    )
+    yield from _check_bound(task, record, "upper_bound", horizon, "", advice)
+
+
+def check_bound_within(task: Task, record: Record) -> Iterator[Finding]:
+    """Whether no policy that is tried earns more in as many steps as a search looks ahead."""
+    advice = (
+        "Rewards within so many steps and, after the last of them, value_beyond must not exceed it, even if later ones "
+        "would make up for that"
+    )
+    within = f" within {task.search_depth} steps, value_beyond included,"
+    yield from _check_bound(task, record, "bound_within", task.search_depth, within, advice)
+
+
+def _check_bound(task: Task, record: Record, name: str, horizon: int, within: str, advice: str) -> Iterator[Finding]:
     rows = np.linspace(0, len(record.states) - 1, STATES).astype(int)
     contexts, states = record.contexts[rows], record.states[rows]
-    bounds = run(task, "upper_bound", {"context": contexts, "state": states})
+    known = {"context": contexts, "state": states, "steps": np.full(STATES, horizon)}
+    bounds = run(task, name, {argument: known[argument] for argument in FUNCTIONS[name].arguments})
+    beyond = name == "bound_within"
     for policy, lookaheads in (("random actions", 0), ("actions greedy in the bound itself", LOOKAHEADS)):
         looks = [
-            _returns(task, context, state, lookaheads, FIRST_LOOKS, seed)
+            _returns(task, context, state, lookaheads, horizon, beyond, FIRST_LOOKS, seed)
             for seed, (context, state) in enumerate(zip(contexts, states, strict=True))
         ]
         worst = int(np.argmax([look.mean() - bound for look, bound in zip(looks, bounds, strict=True)]))
-        earned = _returns(task, contexts[worst], states[worst], lookaheads, REPEATS, STATES)
+        earned = _returns(task, contexts[worst], states[worst], lookaheads, horizon, beyond, REPEATS, STATES)
         spread = np.ptp(np.concatenate([*looks, earned, [bounds[worst], 0.0]]))
         allowance = STANDARD_ERRORS * earned.std() / len(earned) ** 0.5 + UNSEEN * spread / len(earned)
         if earned.mean() > bounds[worst] + allowance:
             seen = (
                 f"it is {bounds[worst]:.6g} for the state {states[worst].tolist()}, but {policy} earned "
-                f"{earned.mean():.6g} on average over {len(earned)} runs from there"
+                f"{earned.mean():.6g}{within} on average over {len(earned)} runs from there"
             )
-            advice = (
-                "Count every reward that a policy knowing the state could still earn, as early as it could: "
-                "a bound that is too low makes planners overlook the best actions"
-            )
-            yield Finding("upper_bound", seen, "at least what any policy earns", advice)
+            yield Finding(name, seen, "at least what any policy earns", advice)
             return
 
 
 def _returns(
-    task: Task, context: np.ndarray, state: np.ndarray, lookaheads: int, repeats: int, seed: int
+    task: Task,
+    context: np.ndarray,
+    state: np.ndarray,
+    lookaheads: int,
+    horizon: int,
+    beyond: bool,
+    repeats: int,
+    seed: int,
 ) -> np.ndarray:
-    """Discounted returns of a policy from a state. Of runs cut off, the rest is taken for the worst ever seen."""
-    undiscounted = task.discount == 1.0
-    horizon = LONGEST if undiscounted else min(LONGEST, int(np.log(NEGLIGIBLE) / np.log(task.discount)) + 1)
+    """Discounted returns of a policy from a state. Of runs cut off, the rest is taken for the worst ever seen, or for
+    what the task says of it."""
     scratch, ahead, random = np.empty_like(state), np.empty_like(state), np.empty(1, np.uint64)
     observation, results = np.empty(task.observation_size), np.empty((repeats, 3))
-    actions = primitive_actions(task)
+    rooms = (scratch, ahead, random, observation, results)
     key = stream_key(2, seed, lookaheads)
-    returns(task, context, state, actions, lookaheads, horizon, key, scratch, ahead, random, observation, results)
-    rest = results[:, 2].min() * (LONGEST if undiscounted else 1.0 / (1.0 - task.discount))
+    returns(task, context, state, primitive_actions(task), lookaheads, horizon, beyond, key, *rooms)
+    rest = results[:, 2].min() * (LONGEST if task.discount == 1.0 else 1.0 / (1.0 - task.discount))
     return results[:, 0] + results[:, 1] * rest

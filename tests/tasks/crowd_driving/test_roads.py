@@ -16,7 +16,6 @@ from magic_pomdp.tasks.crowd_driving.meskel import read_figures
 from magic_pomdp.tasks.crowd_driving.roads import (
     BEYOND,
     FIRST_ROUTE,
-    LANE,
     LENGTH,
     LINKS,
     ROUTES,
@@ -34,6 +33,7 @@ FIGURES = read_figures()
 DEFAULT, REFERENCE = load_map(), load_map(variant="reference")
 MAPS = pytest.mark.parametrize("road_map", [DEFAULT, REFERENCE], ids=["default", "reference"])
 ROADS, NETWORK = DEFAULT.tables, DEFAULT.network
+LANES = {lane.name: number for number, lane in enumerate(NETWORK.lanes)}
 LINES = [shapely.LineString(lane.middle) for lane in NETWORK.lanes]
 parts = st.floats(0.0, 1.0)
 
@@ -53,7 +53,7 @@ def route_line(track: int) -> shapely.LineString:
 
 def test_ways_through_the_junction_have_the_lengths_of_the_figures():
     for entry, entry_lane, exit, exit_lane, metres in FIGURES["movements"]["through"]:
-        lane = NETWORK.lanes[NETWORK.lane(f":{entry}_{entry_lane}-{exit}_{exit_lane}_0")]
+        lane = NETWORK.lanes[LANES[f":{entry}_{entry_lane}-{exit}_{exit_lane}_0"]]
         assert lane.length == pytest.approx(metres, rel=0.04)
 
 
@@ -112,7 +112,7 @@ def test_in_the_reference_variant_the_road_ends_where_the_real_one_does():
         for route in NETWORK.routes(lane, 260.0):
             ways = NETWORK.lanes[lane].edge, NETWORK.lanes[route[2]].edge
             entry, exit = (int(way[1]) for way in ways)
-            mask = 1 | 1 << REFERENCE.entry_area(entry) | 1 << REFERENCE.exit_area(exit)
+            mask = 1 | 1 << REFERENCE.scene.entry_area(entry) | 1 << REFERENCE.scene.exit_area(exit)
             line, driven = shapely.LineString(NETWORK.polyline(route)[0]), 0.0
             while stays_inside(line, NETWORK.lanes[lane].length + driven, mask):
                 driven += 0.5
@@ -161,7 +161,7 @@ def test_no_start_of_the_default_variant_is_off_the_road():
             (x, y), (dx, dy) = place_on(ROADS, lane, arc), heading_on(ROADS, lane, arc)
             for along, aside in ((-0.54, -0.99), (-0.54, 0.99), (3.27, -0.99), (3.27, 0.99)):
                 corner = x + along * dx - aside * dy, y + along * dy + aside * dx
-                assert inside(ROADS, *corner, 1 | 1 << DEFAULT.entry_area(entry))
+                assert inside(ROADS, *corner, 1 | 1 << DEFAULT.scene.entry_area(entry))
 
 
 # ---------------------------------------------------------------------------------------------------- look-ups
@@ -184,7 +184,7 @@ def test_route_points_are_on_the_middle_of_their_lanes(track, part):
 
 @pytest.mark.jit_off
 def test_a_lane_looks_ahead_along_its_first_links():
-    lane = NETWORK.lane("E0_2")
+    lane = LANES["E0_2"]
     first = NETWORK.lanes[lane].links[0]
     for ahead in (0.5, 5.0, BEYOND):
         at = place_on(ROADS, lane, NETWORK.lanes[lane].length + ahead)
@@ -193,7 +193,7 @@ def test_a_lane_looks_ahead_along_its_first_links():
 
 @pytest.mark.jit_off
 def test_advancing_takes_every_branch_equally_often():
-    lane, random = NETWORK.lane("E0_2"), new_stream(1)
+    lane, random = LANES["E0_2"], new_stream(1)
     counts = dict.fromkeys(NETWORK.lanes[lane].links, 0)
     for _ in range(900):
         track, arc = advance(ROADS, lane, NETWORK.lanes[lane].length - 0.25, 1.0, random)
@@ -204,9 +204,9 @@ def test_advancing_takes_every_branch_equally_often():
 
 @pytest.mark.jit_off
 def test_advancing_crosses_lanes_and_stops_where_the_road_ends():
-    random, start = new_stream(1), NETWORK.lane("E3_0")
+    random, start = new_stream(1), LANES["E3_0"]
     length = NETWORK.lanes[start].length
-    through, exit = NETWORK.lane(":E3_0-X2_0_0"), NETWORK.lane("X2_0")
+    through, exit = LANES[":E3_0-X2_0_0"], LANES["X2_0"]
     assert advance(ROADS, start, 10.0, 5.0, random) == (start, 15.0)
     track, arc = advance(ROADS, start, length - 1.0, 3.0 + NETWORK.lanes[through].length, random)
     assert (track, arc) == (exit, pytest.approx(2.0))
@@ -221,7 +221,7 @@ def test_routes_fit_their_lanes_and_are_all_there_are():
         assert routes
         assert len(set(routes)) == count
         for track, route in enumerate(routes, first):
-            assert route[0] == lane == ROADS.tracks[track, LANE]
+            assert route[0] == lane
             assert ROADS.tracks[track, LINKS] == 0
             assert all(after in NETWORK.lanes[before].links for before, after in pairwise(route))
             assert not NETWORK.lanes[route[-1]].links  # on our map every route ends where the road does
@@ -249,13 +249,13 @@ def test_a_followed_car_stays_on_its_way(kind):
 
 @pytest.mark.jit_off
 def test_following_steps_by_metres_as_long_as_the_next_point_is_not_farther():
-    random, lane = new_stream(1), NETWORK.lane("E3_0")
+    random, lane = new_stream(1), LANES["E3_0"]
     (x, y), (dx, dy) = place_on(ROADS, lane, 20.0), heading_on(ROADS, lane, 20.0)
     assert follow(ROADS, lane, 20.0, x + 0.49 * dx, y + 0.49 * dy, random) == (lane, 20.0)
     assert follow(ROADS, lane, 20.0, x + 0.51 * dx, y + 0.51 * dy, random) == (lane, 21.0)
     assert follow(ROADS, lane, 20.0, x + 7.4 * dx, y + 7.4 * dy, random) == (lane, 27.0)
     assert follow(ROADS, lane, 20.0, x - 9.0 * dx, y - 9.0 * dy, random) == (lane, 20.0)
-    end = NETWORK.lanes[exit := NETWORK.lane("X2_0")].length
+    end = NETWORK.lanes[exit := LANES["X2_0"]].length
     x, y = place_on(ROADS, exit, end)
     assert follow(ROADS, exit, end - 10.5, x, y, random) == (exit, end - 0.5)
 
@@ -269,7 +269,7 @@ def test_inside_agrees_with_shapely(road_map):
     near_edges = shapely.get_coordinates(on_edges) + rng.normal(0.0, 0.1, (len(on_edges), 2))
     for x, y in np.vstack([around, near_edges, rng.uniform((370, 400), (450, 490), (500, 2))]):
         entry, exit = rng.integers(road_map.entries), rng.integers(road_map.exits)
-        areas = (0, road_map.entry_area(entry), road_map.exit_area(exit))
+        areas = (0, road_map.scene.entry_area(entry), road_map.scene.exit_area(exit))
         expected = any(road_map.scene.areas[area].covers(shapely.Point(x, y)) for area in areas)
         assert inside(road_map.tables, x, y, sum(1 << area for area in areas)) == expected
 

@@ -13,8 +13,11 @@ import numpy as np
 import pytest
 import shapely
 
+from magic_pomdp import make_task
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.tasks.crowd_driving.building import load_map
+from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, X
+from magic_pomdp.tasks.crowd_driving.layout import AREA, CARS_FROM, ROAD_END
 from magic_pomdp.tasks.crowd_driving.roads import (
     FIRST_ROUTE,
     LENGTH,
@@ -94,8 +97,9 @@ def test_lanes_and_connections_are_those_that_sumo_reads(name, folder, sumolib):
     edges = theirs.getEdges(withInternal=True)
     lanes = [lane for edge in edges for lane in edge.getLanes() if lane.allows("passenger")]
     assert {lane.name for lane in ours.lanes} == {lane.getID() for lane in lanes}
+    by_name = {lane.name: lane for lane in ours.lanes}
     for lane in lanes:
-        mine = ours.lanes[ours.lane(lane.getID())]
+        mine = by_name[lane.getID()]
         np.testing.assert_allclose(mine.middle, [point[:2] for point in lane.getShape()])
         assert (mine.width, mine.edge, mine.internal) == (lane.getWidth(), lane.getEdge().getID(), mine.name[0] == ":")
         linked = [link.getViaLaneID() or link.getToLane().getID() for link in lane.getOutgoing()]
@@ -114,11 +118,12 @@ def test_links_are_in_the_order_of_the_file(folder):
 def test_coordinates_are_those_of_the_file(folder):
     """Netconvert moved the crossing to (1000, 2000); its north is where y grows, and traffic keeps right."""
     network = read_sumo(folder / "crossing.net.xml")
-    inward = network.lanes[network.lane("in-n_0")].middle
+    middles = {lane.name: lane.middle for lane in network.lanes}
+    inward = middles["in-n_0"]
     np.testing.assert_allclose(inward[0], [1005.0, 2300.0], atol=15.0)
     assert inward[-1][1] < inward[0][1]
-    assert inward[0][0] < network.lanes[network.lane("out-n_0")].middle[-1][0]
-    assert network.lanes[network.lane("in-n_1")].middle[0][0] > inward[0][0]
+    assert inward[0][0] < middles["out-n_0"][-1][0]
+    assert middles["in-n_1"][0][0] > inward[0][0]
     assert {lane.width for lane in network.lanes if lane.edge == "in-n"} == {3.5}
 
 
@@ -200,8 +205,20 @@ def test_corners_are_cut_by_little(name, folder):
             assert math.dist(place, (exact.x, exact.y)) <= 0.25 * math.sin(0.5 * sharpest) + 0.005
 
 
+def test_the_path_stays_in_its_areas_where_there_are_many_ways_and_some_lead_back(folder):
+    """Blocks so small that there are more ways than routes, and that one can drive round one of them."""
+    run_tool("netgenerate", "--grid", "--grid.number", 7, "--grid.length", 45, "-L", 2, "-o", folder / "dense.net.xml")
+    task = make_task("crowd-driving", cars=0, map=str(folder / "dense.net.xml"))
+    for seed in range(80):
+        context = np.zeros(task.context_size)
+        task.draw_context(new_stream(seed), context)
+        path = context[task.path_from() :].reshape(-1, 2)
+        assert context[ROAD_END] == len(path)
+        assert all(inside(task.roads(), *point, int(context[AREA])) for point in path)
+
+
 def test_a_junction_can_be_chosen(folder):
-    road_map = load_map(folder / "grid.net.xml", junction="A0")
+    road_map = make_task("crowd-driving", map=str(folder / "grid.net.xml"), junction="A0").road_map()
     west, south, east, north = road_map.scene.spawn_box
     assert west < 0.0 < east
     assert south < 0.0 < north
@@ -241,6 +258,13 @@ BAD_FILES = {
     "a shape of words": ("<net><edge id='a'><lane id='a_0' shape='x,y z,w'/></edge></net>", "lane a_0 is no number"),
     "a single point": ("<net><edge id='a'><lane id='a_0' shape='1,2'/></edge></net>", "lane a_0 has no usable shape"),
     "an infinite shape": ("<net><edge id='a'><lane id='a_0' shape='1,2 inf,3'/></edge></net>", "no usable shape"),
+    "a junction without a name": (f"<net>{ROADS}<junction type='priority'/></net>", "<junction> lacks its id"),
+    "a junction of words": ("<net><junction id='J' shape='x,y z,w'/></net>", "the shape of junction J is no number"),
+    "an infinite junction": ("<net><junction id='J' shape='1,2 inf,3 3,4'/></net>", "junction J has no usable shape"),
+    "an unknown encoding": (
+        "<?xml version='1.0' encoding='street'?><net/>",
+        "XML: unknown encoding: street",
+    ),
     "a road without a junction": (f"<net>{ROADS}</net>", "has no junction that one can drive through"),
 }
 
@@ -263,7 +287,46 @@ def test_a_missing_file_and_a_false_gzip_get_their_sentences(tmp_path):
         load_map(tmp_path / "map.net.xml.gz")
 
 
+def test_a_damaged_gzip_gets_its_sentence(tmp_path):
+    zipped = bytearray(gzip.compress(b"<net/>" * 100))
+    zipped[10] = 0xFF
+    (tmp_path / "map.net.xml.gz").write_bytes(zipped)
+    with pytest.raises(ValueError, match=r"^The road network map.net.xml.gz cannot be read: [^\n]*$"):
+        load_map(tmp_path / "map.net.xml.gz")
+
+
 def test_the_smallest_network_will_do(tmp_path):
     (tmp_path / "map.net.xml").write_text(f"<net>{ROADS}{JUNCTION}{CONNECTION}</net>")
     road_map = load_map(tmp_path / "map.net.xml")
     assert (road_map.entries, road_map.exits) == (1, 1)
+
+
+def test_an_unconnected_junction_matters_only_if_it_is_the_one_to_cross(tmp_path):
+    elsewhere = EDGE.format("c", "C", "K", "0,90 50,90") + EDGE.format("d", "K", "D", "60,90 100,90")
+    junction = JUNCTION.replace('"J"', '"K"').replace("a_0", "c_0").replace("-2", "88").replace(",2", ",92")
+    (tmp_path / "map.net.xml").write_text(f"<net>{ROADS}{elsewhere}{JUNCTION}{junction}{CONNECTION}</net>")
+    assert load_map(tmp_path / "map.net.xml").entries == 1
+    with pytest.raises(ValueError, match="roads meet at junction K, but no connection leads through it"):
+        load_map(tmp_path / "map.net.xml", junction="K")
+
+
+def test_roads_too_narrow_for_the_robot_are_refused(tmp_path):
+    narrow = ROADS.replace("shape=", 'width="1.8" shape=')
+    (tmp_path / "map.net.xml").write_text(f"<net>{narrow}{JUNCTION}{CONNECTION}</net>")
+    with pytest.raises(
+        ValueError, match=r"map.net.xml cannot be driven on: .* its car, which is 2.0 m wide, is off the"
+    ):
+        make_task("crowd-driving", map=str(tmp_path / "map.net.xml"))
+    make_task("crowd-driving", map=str(tmp_path / "map.net.xml"), variant="reference")
+
+
+def test_cars_start_where_no_lane_leads_to_the_middle(tmp_path):
+    """The junction's area reaches far back beside the only road, which leads away from the middle of it all."""
+    far_back = JUNCTION.replace("50,-2 60,-2 60,2 50,2", "-300,-20 -290,-20 -290,-10 -300,-10")
+    (tmp_path / "map.net.xml").write_text(f"<net>{ROADS}{far_back}{CONNECTION}</net>")
+    task = make_task("crowd-driving", cars=2, map=str(tmp_path / "map.net.xml"))
+    context = np.zeros(task.context_size)
+    task.draw_context(new_stream(1), context)
+    cars = context[CARS_FROM : task.path_from()].reshape(-1, CAR)
+    assert (cars[1:, COS] > 0.99).all()
+    assert (cars[1:, X] > task.middle_x).all()

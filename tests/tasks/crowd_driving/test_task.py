@@ -351,6 +351,7 @@ def test_planning_while_driving_begins_with_standing_still():
         ({"slow_reward": 1.0}, "slow_reward"),
         ({"discount": 1.0}, "discount"),
         ({"map": "nowhere.net.xml"}, "nowhere"),
+        ({"junction": "A0"}, "junction is 'A0' without a map"),
     ],
 )
 def test_impossible_parameters_are_refused(parameters, message):

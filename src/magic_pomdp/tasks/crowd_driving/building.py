@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from magic_pomdp.tasks.crowd_driving.gamma import FRONT, REAR, SIDE
 from magic_pomdp.tasks.crowd_driving.meskel import meskel_network, read_figures
 from magic_pomdp.tasks.crowd_driving.network import Junction, RoadNetwork
-from magic_pomdp.tasks.crowd_driving.roads import AREAS, BEYOND, SPACING, SPAWN, RoadTables
+from magic_pomdp.tasks.crowd_driving.roads import AREAS, BEYOND, GROUP, SPACING, SPAWN, RoadTables
 from magic_pomdp.tasks.crowd_driving.scene import EXIT_LENGTH, Scene, junction_scene, meskel_scene
 from magic_pomdp.tasks.crowd_driving.sumo import read_sumo
 
@@ -44,20 +45,17 @@ class RoadMap:
     def exits(self) -> int:
         return len(self.scene.exits)
 
-    def entry_area(self, entry: int) -> int:
-        return 1 + entry
-
-    def exit_area(self, exit: int) -> int:
-        return 1 + self.entries + exit
-
 
 @cache
 def load_map(path: str | Path | None = None, variant: str = "default", junction: str | None = None) -> RoadMap:
     """Our own junction, or one of a SUMO network (by its name, or else the one with most ways through it), ready for
-    use. Later calls give the same map again. The variant makes a difference for our own junction only."""
+    use. Later calls give the same map again. The variant makes a difference for our own junction; on others, the
+    default variant refuses a junction before which no start is on the road."""
     if variant not in VARIANTS:
         raise ValueError(f"The variant must be one of {', '.join(VARIANTS)}, not {variant!r}.")
     if path is None:
+        if junction is not None:
+            raise ValueError(f"Only a map has junctions to choose from, but junction is {junction!r} without a map.")
         figures = read_figures()
         network = meskel_network(figures)
         return build_map(network, meskel_scene(network, figures, variant))
@@ -66,7 +64,13 @@ def load_map(path: str | Path | None = None, variant: str = "default", junction:
     x, y = found.shape.mean(axis=0)
     network = network.around(x, y, SCENE_RADIUS).extended(EXIT_LENGTH)
     found = next(candidate for candidate in network.junctions if candidate.name == found.name)
-    return build_map(network, junction_scene(network, found))
+    road_map = build_map(network, junction_scene(network, found))
+    if variant == "default" and not _has_start_on_road(road_map):
+        raise ValueError(
+            f"The road network {Path(path).name} cannot be driven on: wherever the robot could start before junction "
+            f"{found.name}, a part of its car, which is {2.0 * SIDE:.1f} m wide, is off the road."
+        )
+    return road_map
 
 
 def _find_junction(network: RoadNetwork, file: str, name: str | None) -> Junction:
@@ -79,6 +83,10 @@ def _find_junction(network: RoadNetwork, file: str, name: str | None) -> Junctio
     if name is not None and name not in ways:
         raise ValueError(f"The road network {file} has no junction {name!r}.")
     if not any(ways.values()) or (name is not None and not ways[name]):
+        for junction in network.junctions:
+            if not junction.connected and name in (None, junction.name):
+                reason = f"roads meet at junction {junction.name}, but no connection leads through it"
+                raise ValueError(f"{file} is not a usable SUMO network: {reason}.")
         raise ValueError(f"The road network {file} has no junction that one can drive through.")
     middles = {junction.name: junction.shape.mean(axis=0) for junction in network.junctions if junction.name in ways}
     centre = np.mean(list(middles.values()), axis=0)
@@ -93,13 +101,16 @@ def build_map(network: RoadNetwork, scene: Scene) -> RoadMap:
         raise ValueError(f"A junction may have {AREAS - 1} roads at most, but this one has {len(scene.areas) - 1}.")
     places = _build_places(network, scene)
     spawning = {int(lane) for group, lane, _, _ in places if group == SPAWN}
-    tracks, samples, links, routes = _build_tracks(network, spawning)
+    exits = {road: scene.exit_area(exit) for exit, road in enumerate(scene.exit_roads)}
+    tracks, samples, links, routes = _build_tracks(network, spawning, exits)
     tables = RoadTables(tracks, samples, links, places, *_build_areas(scene.areas))
     return RoadMap(network, scene, routes, tables)
 
 
-def _build_tracks(network: RoadNetwork, spawning: set[int]):
-    """`tracks`, `samples` and `links`, and the lanes of the routes, of which lanes have some where cars may start."""
+def _build_tracks(network: RoadNetwork, spawning: set[int], exits: dict[str, int]):
+    """`tracks`, `samples` and `links`, and the lanes of the routes, of which lanes have some where cars may start.
+
+    `exits` has the areas of exits, by the roads with which they begin."""
     lanes = network.lanes
     rows: list[list[float]] = []
     samples: list[np.ndarray] = []
@@ -113,19 +124,19 @@ def _build_tracks(network: RoadNetwork, spawning: set[int]):
         steps = int(np.ceil(min(sampled, arcs[-1]) / SPACING))
         at = SPACING * np.minimum(np.arange(steps + 2), steps)
         samples.append(np.stack([np.interp(at, arcs, points[:, 0]), np.interp(at, arcs, points[:, 1])], axis=1))
-        rows.append([sample_count, steps, length, *columns, route[0]])
+        rows.append([sample_count, steps, length, *columns])
         sample_count += steps + 2
 
     for number, lane in enumerate(lanes):
         from_here = network.routes(number, ROUTE_REACH) if number in spawning else []
         first_route = len(lanes) + len(routes)
-        columns = [len(links), len(lane.links), first_route, len(from_here)]
+        columns = [len(links), len(lane.links), first_route, len(from_here), exits.get(lane.edge, -1)]
         add_track(_first_links(network, number), lane.length, lane.length + BEYOND, columns)
         links += lane.links
         routes += from_here
     for route in routes:
         length = sum(lanes[lane].length for lane in route)
-        add_track(route, length, length, [0, 0, 0, 0])
+        add_track(route, length, length, [0, 0, 0, 0, -1])
     return np.array(rows, dtype=np.float64), np.concatenate(samples), np.array(links, dtype=np.int64), tuple(routes)
 
 
@@ -155,6 +166,25 @@ def _build_places(network: RoadNetwork, scene: Scene) -> np.ndarray:
             who = "another car" if group == SPAWN else f"the ego at entry {group}"
             raise ValueError(f"The road network has no lane on which {who} could start.")
     return np.array(places, dtype=np.float64)
+
+
+def _has_start_on_road(road_map: RoadMap) -> bool:
+    """Whether the whole body of the robot's car is on the road at one of its starts; every half metre is tried."""
+    import shapely
+
+    scene = road_map.scene
+    for entry, lane, start, length in road_map.tables.places[road_map.tables.places[:, GROUP] != SPAWN]:
+        areas = (scene.junction, scene.entries[int(entry)], *scene.exits)
+        middle = shapely.LineString(road_map.network.lanes[int(lane)].middle)
+        for arc in np.arange(start, start + length, SPACING):
+            x, y = middle.interpolate(arc).coords[0]
+            ahead_x, ahead_y = middle.interpolate(arc + 0.5 * SPACING).coords[0]
+            far = max(np.hypot(ahead_x - x, ahead_y - y), 1e-9)
+            cos, sin = (ahead_x - x) / far, (ahead_y - y) / far
+            corners = [(x + a * cos - b * sin, y + a * sin + b * cos) for a in (-REAR, FRONT) for b in (-SIDE, SIDE)]
+            if np.any([shapely.contains_xy(area, corners) for area in areas], axis=0).all():
+                return True
+    return False
 
 
 def _build_areas(areas: "tuple[Geometry, ...]"):

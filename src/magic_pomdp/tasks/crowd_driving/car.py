@@ -2,8 +2,9 @@
 
 import math
 
+from magic_pomdp.core.compiling import compiled, inlined
 from magic_pomdp.core.randomness import normal
-from magic_pomdp.tasks.crowd_driving.gamma import COS, FRONT, REAR, SIDE, SIN, SPEED, X, Y, compiled, inlined
+from magic_pomdp.tasks.crowd_driving.gamma import COS, FRONT, REAR, SIDE, SIN, SPEED, X, Y
 
 STEER = SPEED + 1
 """Where a car keeps its steering angle."""

@@ -2,8 +2,9 @@
 
 import math
 
+from magic_pomdp.core.compiling import compiled, inlined
 from magic_pomdp.tasks.crowd_driving.car import DURATION, HALF, MIDDLE, MOST_STEER, WHEEL_BASE, arc_tangent
-from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, FRONT, SIDE, SIN, SPEED, X, Y, compiled, inlined
+from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, FRONT, SIDE, SIN, SPEED, X, Y
 
 BRAKE = 3.0
 """Deceleration that a driver counts on, of the robot's car."""

@@ -1,7 +1,8 @@
 """What the networks see of Crowd-Driving, in the frame of the robot's car."""
 
+from magic_pomdp.core.compiling import compiled
 from magic_pomdp.tasks.crowd_driving.car import MOST_STEER, STEER, ahead_and_aside
-from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y, compiled
+from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
 from magic_pomdp.tasks.crowd_driving.layout import ARC, PROGRESS, TRACK
 from magic_pomdp.tasks.crowd_driving.path import POINT
 from magic_pomdp.tasks.crowd_driving.roads import place_on

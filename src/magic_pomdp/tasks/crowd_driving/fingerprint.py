@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from magic_pomdp.core.compiling import compiled
 from magic_pomdp.core.randomness import seek, stream_key
 from magic_pomdp.core.views import borrow
 from magic_pomdp.tasks.crowd_driving.car import DURATION, bodies_touch, move
@@ -48,7 +48,7 @@ def traffic_fingerprint(task: CrowdDriving, episodes: int, seed: int = 0) -> dic
     }
 
 
-@njit(error_model="numpy")
+@compiled
 def _run_traffic(task, episodes, key, random, context, state, by_time, totals):
     random, context, state = borrow(random), borrow(context), borrow(state)
     roads = task.roads()

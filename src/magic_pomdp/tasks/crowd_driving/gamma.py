@@ -11,10 +11,8 @@ what else a task keeps of it. Nothing is allocated: a caller hands in room to wo
 import math
 
 import numpy as np
-from numba import njit
 
-compiled = njit(error_model="numpy")
-inlined = njit(error_model="numpy", forceinline=True)
+from magic_pomdp.core.compiling import compiled, inlined
 
 CAR = 8
 """Numbers of a car."""

@@ -13,5 +13,5 @@ PROGRESS, STEPS = STEER + 1, STEER + 2
 SEEN = STEER + 1
 """Of every car, so many numbers are seen: all but the intention."""
 AREA, ROAD_END, CARS_FROM = 0, 1, 2
-"""Context: the areas of the robot's way as a mask; the point from which on the path is in none of them; every car at
+"""Context: the areas of the robot's way as a mask; the first point of the path that is in none of them; every car at
 the start, CAR numbers each; then the path."""

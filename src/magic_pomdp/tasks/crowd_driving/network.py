@@ -46,19 +46,14 @@ class Junction:
     """Lanes that end at it, those inside it left out."""
     inside: tuple[int, ...]
     """Its internal lanes."""
+    connected: bool = True
+    """Whether a lane leads through it, if roads meet there at all."""
 
 
 @dataclass(frozen=True)
 class RoadNetwork:
     lanes: tuple[Lane, ...]
     junctions: tuple[Junction, ...]
-
-    def lane(self, name: str) -> int:
-        """The number of the lane of a name."""
-        for number, lane in enumerate(self.lanes):
-            if lane.name == name:
-                return number
-        raise ValueError(f"The road network has no lane {name}.")
 
     def edge_lanes(self, edge: str) -> tuple[int, ...]:
         """The lanes of a road, rightmost first."""
@@ -79,6 +74,18 @@ class RoadNetwork:
             room = MOST_ROUTES - len(found) - len(open_routes)
             for link in links[: max(room, 1)]:
                 heapq.heappush(open_routes, (beyond + self.lanes[link].length, (*route, link)))
+        return found
+
+    def reachable(self, lanes: tuple[int, ...], reach: float) -> set[int]:
+        """Some lanes, and all that begin less than `reach` metres beyond the ends of these."""
+        found: set[int] = set()
+        waiting = sorted((0.0, lane) for lane in lanes)
+        while waiting:
+            beyond, lane = heapq.heappop(waiting)
+            if lane not in found:
+                found.add(lane)
+                for link in self.lanes[lane].links if beyond < reach else ():
+                    heapq.heappush(waiting, (beyond + self.lanes[link].length, link))
         return found
 
     def around(self, x: float, y: float, radius: float) -> "RoadNetwork":

@@ -2,35 +2,31 @@
 
 from numba import njit
 
-from magic_pomdp.tasks.crowd_driving.roads import advance, inside, place_on
+from magic_pomdp.tasks.crowd_driving.roads import EXIT, advance, inside, place_on
 
 POINT = 0.1
 """Metres between the points of the path."""
 
 
 @njit
-def lay_path(roads, lane, arc, first_exit, exits, random, path):
-    """Fill the points of a path that begins on a lane and takes any branch. The bit of the first exit that it comes
-    to; 0 if there is none."""
+def lay_path(roads, lane, arc, random, path):
+    """Fill the points of a path that begins on a lane and takes any branch. The bit of the first exit that it takes; 0
+    if there is none. (Where a point is would not tell: within some exits one can drive round, and into others.)"""
     exit = 0
     for k in range(len(path) // 2):
         if k > 0:
             lane, arc = advance(roads, lane, arc, POINT, random)
-        x, y = place_on(roads, lane, arc)
-        path[2 * k], path[2 * k + 1] = x, y
-        for area in range(first_exit, first_exit + exits if exit == 0 else 0):
-            if exit == 0 and inside(roads, x, y, 1 << area):
-                exit = 1 << area
+        path[2 * k], path[2 * k + 1] = place_on(roads, lane, arc)
+        if exit == 0 and roads.tracks[lane, EXIT] >= 0.0:
+            exit = 1 << int(roads.tracks[lane, EXIT])
     return exit
 
 
 @njit
 def leaves_areas(roads, path, mask):
-    """The point from which on a path is in none of the areas of a mask, or stays where it is."""
-    k = len(path) // 2 - 1
-    while k > 0:
+    """The first point of a path that is in none of the areas of a mask, or where the one before it is."""
+    for k in range(1, len(path) // 2):
         stays = path[2 * k] == path[2 * k - 2] and path[2 * k + 1] == path[2 * k - 1]
-        if not stays and inside(roads, path[2 * k], path[2 * k + 1], mask):
-            break
-        k -= 1
-    return k + 1
+        if stays or not inside(roads, path[2 * k], path[2 * k + 1], mask):
+            return k
+    return len(path) // 2

@@ -7,7 +7,7 @@
     track, arc = advance(roads, track, arc, metres, random)   # drive on, drawing a branch at every fork
     track, arc = follow(roads, track, arc, x, y, random)      # catch up with a car at (x, y), metre by metre
     inside(roads, x, y, mask)                # in one of the areas of a mask, a sum of 1 << area: JUNCTION, then the
-                                             # entries, road_map.entry_area(e), then the exits, road_map.exit_area(e)
+                                             # entries, scene.entry_area(e), then the exits, scene.exit_area(e)
     lane, arc = draw_place(roads, group, random)              # a start of the ego (group: its entry) or of another car
 
 Metres; x to the east and y to the north, so that a turn to the left is positive.
@@ -40,9 +40,10 @@ SPACING = 1.0 / SAMPLES_PER_METRE
 BEYOND = 8.0
 """A lane's track goes on for so long beyond its end, along the first link each time."""
 
-FIRST_SAMPLE, LAST_STEP, LENGTH, FIRST_LINK, LINKS, FIRST_ROUTE, ROUTES, LANE = range(8)
+FIRST_SAMPLE, LAST_STEP, LENGTH, FIRST_LINK, LINKS, FIRST_ROUTE, ROUTES, EXIT = range(8)
 """Columns of `tracks`. FIRST_SAMPLE: row in `samples`. LAST_STEP: samples after the first. FIRST_LINK, LINKS: part of
-`links`. FIRST_ROUTE, ROUTES: the tracks that are routes from this lane on. LANE: the lane it begins with."""
+`links`. FIRST_ROUTE, ROUTES: the tracks that are routes from this lane on. EXIT: the area of the exit that
+begins with this lane, or −1."""
 GROUP, PLACE_LANE, PLACE_START, PLACE_LENGTH = range(4)
 """Columns of `places`: stretches of lanes on which cars start."""
 SPAWN = -1
@@ -52,7 +53,7 @@ WEST, SOUTH, CELL, GRID_COLUMNS, GRID_ROWS = range(5)
 EDGE_LOW, EDGE_HIGH, EDGE_X, EDGE_SLOPE, EDGE_AREA = range(5)
 """Columns of `area_edges`: the y of the lower and the upper end, the x of the lower one, dx/dy, and the area."""
 
-JUNCTION = 0
+JUNCTION, FIRST_ENTRY = 0, 1
 """Area of the junction itself; then come the entries, then the exits."""
 AREAS = 31
 """At most so many areas fit a cell: whether all of the cell is in area k is its bit k, and whether the edge of area k

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from magic_pomdp.tasks.crowd_driving.network import Junction, RoadNetwork
+from magic_pomdp.tasks.crowd_driving.roads import FIRST_ENTRY
 
 if TYPE_CHECKING:
     from shapely import Geometry
@@ -30,6 +31,8 @@ class Scene:
     junction: "Geometry"
     entries: tuple["Geometry", ...]
     exits: tuple["Geometry", ...]
+    exit_roads: tuple[str, ...]
+    """The road with which each exit begins."""
     starts: tuple["Geometry", ...]
     """Where, for each entry, the middle of a lane is a start of the ego."""
     spawn_box: tuple[float, float, float, float]
@@ -38,6 +41,12 @@ class Scene:
     @property
     def areas(self) -> tuple["Geometry", ...]:
         return (self.junction, *self.entries, *self.exits)
+
+    def entry_area(self, entry: int) -> int:
+        return FIRST_ENTRY + entry
+
+    def exit_area(self, exit: int) -> int:
+        return FIRST_ENTRY + len(self.entries) + exit
 
 
 def meskel_scene(network: RoadNetwork, figures: dict[str, Any], variant: str) -> Scene:
@@ -57,7 +66,8 @@ def meskel_scene(network: RoadNetwork, figures: dict[str, Any], variant: str) ->
             for arms in ("entries", "exits")
         )
         junction |= _strips(network, network.junctions[0].inside)
-    return Scene(junction, tuple(entries), tuple(exits), starts, tuple(figures["spawn_box"]))
+    exit_roads = tuple(figures["exits"])
+    return Scene(junction, tuple(entries), tuple(exits), exit_roads, starts, tuple(figures["spawn_box"]))
 
 
 def junction_scene(network: RoadNetwork, junction: Junction) -> Scene:
@@ -80,6 +90,7 @@ def junction_scene(network: RoadNetwork, junction: Junction) -> Scene:
         junction=area,
         entries=tuple(_strips(network, network.edge_lanes(edge)) for edge in starts),
         exits=tuple(_beyond(network, edge) for edge in out),
+        exit_roads=tuple(out),
         starts=tuple(starts.values()),
         spawn_box=(x - reach, y - reach, x + reach, y + reach),
     )
@@ -89,8 +100,7 @@ def _beyond(network: RoadNetwork, edge: str) -> "Geometry":
     """A road, and the roads and junctions that can be reached from there."""
     import shapely
 
-    routes = [route for lane in network.edge_lanes(edge) for route in network.routes(lane, EXIT_LENGTH)]
-    lanes = {lane for route in routes for lane in route}
+    lanes = network.reachable(network.edge_lanes(edge), EXIT_LENGTH)
     passed = [junction for junction in network.junctions if lanes.intersection(junction.inside)]
     return shapely.union_all([_strips(network, lanes), *map(_shape, passed)])
 

@@ -1,6 +1,7 @@
 """Road networks of SUMO: reading `.net.xml` files, as netconvert, netgenerate and netedit write them."""
 
 import gzip
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -27,9 +28,10 @@ def read_sumo(path: str | Path, turnarounds: bool = True) -> RoadNetwork:
         # Some files begin with an empty line, which XML forbids and nobody misses.
         parser.feed((gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).lstrip())
         parser.close()
-    except OSError as error:
-        raise ValueError(f"The road network {path.name} cannot be read: {error.strerror or error}.") from None
-    except (EOFError, ElementTree.ParseError) as error:
+    except (OSError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"The road network {path.name} cannot be read: {reason}.") from None
+    except (EOFError, LookupError, ElementTree.ParseError) as error:  # LookupError: an encoding that nobody knows
         raise ValueError(f"{path.name} is not a SUMO network, for it is not well-formed XML: {error}.") from None
     if not contents.lanes:
         raise ValueError(f"The road network {path.name} has no lane that cars may use.")
@@ -46,6 +48,14 @@ class _LaneElement:
     """Names of lanes that go on from here, and whether that is a turnaround."""
 
 
+@dataclass
+class _JunctionElement:
+    name: str
+    shape: np.ndarray
+    arriving: list[str]
+    """Names of lanes."""
+
+
 class _Contents:
     """Receives what the XML parser meets, and keeps what a road network needs."""
 
@@ -59,7 +69,7 @@ class _Contents:
         self.forbidden: set[str] = set()
         """Lanes of the file that are not for cars."""
         self.connections: list[dict[str, str]] = []
-        self.junctions: list[dict[str, str]] = []
+        self.junctions: list[_JunctionElement] = []
 
     def refuse(self, reason: str) -> NoReturn:
         raise ValueError(f"{self.file} is not a usable SUMO network: {reason}.")
@@ -83,7 +93,7 @@ class _Contents:
             elif tag == "connection":
                 self.connections.append(attributes)
             elif tag == "junction" and attributes.get("type") != "internal":
-                self.junctions.append(attributes)
+                self.add_junction(attributes)
         except KeyError as error:
             self.refuse(f"an element <{tag}> lacks its {error.args[0]}")
 
@@ -108,10 +118,20 @@ class _Contents:
             self.refuse(f"lane {name} has no usable shape or width")
         self.lanes[name] = _LaneElement(self.edge["id"], function == "internal", middle, width)
 
+    def add_junction(self, attributes: dict[str, str]) -> None:
+        name = attributes["id"]
+        try:
+            shape = _points(attributes.get("shape", ""))
+        except ValueError:
+            self.refuse(f"the shape of junction {name} is no number")
+        if not np.isfinite(shape).all():
+            self.refuse(f"junction {name} has no usable shape")
+        self.junctions.append(_JunctionElement(name, shape, attributes.get("incLanes", "").split()))
+
     def network(self, turnarounds: bool) -> RoadNetwork:
         for connection in self.connections:
             self.add_connection(connection)
-        self.check_junctions()
+        unconnected = self.unconnected()
         numbers = {name: number for number, name in enumerate(self.lanes)}
         lanes = tuple(
             Lane(
@@ -126,10 +146,10 @@ class _Contents:
         )
         junctions = []
         for junction in self.junctions:
-            arriving = tuple(numbers[name] for name in junction.get("incLanes", "").split() if name in numbers)
+            arriving = tuple(numbers[name] for name in junction.arriving if name in numbers)
             arriving = tuple(lane for lane in arriving if not lanes[lane].internal)
-            shape = _points(junction.get("shape", ""))
-            junctions.append(Junction(junction["id"], shape, arriving, _inside(lanes, arriving)))
+            inside, connected = _inside(lanes, arriving), junction.name not in unconnected
+            junctions.append(Junction(junction.name, junction.shape, arriving, inside, connected))
         roads = tuple(number for number, lane in enumerate(lanes) if not lane.internal)
         return RoadNetwork(lanes, tuple(junctions)).part(sorted({*roads, *_inside(lanes, roads)}))
 
@@ -154,8 +174,8 @@ class _Contents:
             self.lanes[via] = _LaneElement(via[:-2], True, middle, lane.width, [(target, turnaround)])
         lane.links.append((via, turnaround))
 
-    def check_junctions(self) -> None:
-        """Where roads come together, at least one lane must lead on."""
+    def unconnected(self) -> set[str]:
+        """The junctions at which roads meet, but no connection leads through."""
         leading_on = {lane.edge for lane in self.lanes.values() if lane.links}
         usable = {lane.edge for lane in self.lanes.values()}
         arriving: dict[str, list[str]] = {}
@@ -163,11 +183,14 @@ class _Contents:
         for edge in usable.intersection(self.ends):
             leaving.setdefault(self.ends[edge][0], []).append(edge)
             arriving.setdefault(self.ends[edge][1], []).append(edge)
-        for junction in self.junctions:
-            into, out = (edges.get(junction["id"], []) for edges in (arriving, leaving))
-            through = any(self.ends[before][0] != self.ends[after][1] for before in into for after in out)
+        found = set()
+        for name, into in arriving.items():
+            through = any(
+                self.ends[before][0] != self.ends[after][1] for before in into for after in leaving.get(name, [])
+            )
             if through and not leading_on.intersection(into):
-                self.refuse(f"roads meet at junction {junction['id']}, but no connection leads through it")
+                found.add(name)
+        return found
 
 
 def _for_cars(attributes: dict[str, str]) -> bool:

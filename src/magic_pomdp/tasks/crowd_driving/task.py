@@ -48,7 +48,7 @@ from magic_pomdp.tasks.crowd_driving.features import (
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
 from magic_pomdp.tasks.crowd_driving.layout import ARC, AREA, CARS_FROM, PROGRESS, ROAD_END, SEEN, STEPS, TRACK
 from magic_pomdp.tasks.crowd_driving.path import POINT, lay_path, leaves_areas
-from magic_pomdp.tasks.crowd_driving.roads import JUNCTION, draw_place, inside, place_on
+from magic_pomdp.tasks.crowd_driving.roads import FIRST_ENTRY, JUNCTION, draw_place, inside, place_on
 from magic_pomdp.tasks.crowd_driving.traffic import DRAWS, Traffic
 
 TOP_SPEED = 6.0
@@ -148,7 +148,7 @@ class CrowdDriving(Traffic):
         """Where everybody starts, and the robot's path."""
         roads = self.roads()
         cars = context[CARS_FROM : self.path_from()]
-        for _ in range(DRAWS):  # the last draw is kept in any case: a map may have no better start
+        for _ in range(DRAWS):  # the last draw is kept in any case: the path of a short episode has no exit
             exit = self.draw_path(roads, random, context)
             if exit and (self.reference or not self.leaves(roads, context, cars)):
                 break
@@ -159,8 +159,8 @@ class CrowdDriving(Traffic):
         """The robot's start at an entry, and from there a random way through the junction. Whether it has an exit."""
         first, entry = self.path_from(), integer(random, self.entries)
         lane, arc = draw_place(roads, entry, random)
-        exit = lay_path(roads, lane, arc, JUNCTION + 1 + self.entries, self.exits, random, context[first:])
-        context[AREA] = (1 << JUNCTION) | (1 << (JUNCTION + 1 + entry)) | exit
+        exit = lay_path(roads, lane, arc, random, context[first:])
+        context[AREA] = (1 << JUNCTION) | (1 << (FIRST_ENTRY + entry)) | exit
         context[ROAD_END] = leaves_areas(roads, context[first:], int(context[AREA]))
         along_x, along_y = context[first + 2] - context[first], context[first + 3] - context[first + 1]
         length = math.sqrt(along_x * along_x + along_y * along_y)

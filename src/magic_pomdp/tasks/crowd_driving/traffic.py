@@ -36,6 +36,8 @@ CLEARANCE = 7.0
 """Cars start no nearer to each other than this, in x or in y."""
 DRAWS = 1000
 """Starts that are tried before the clearance is halved."""
+HEADED_DRAWS = 10 * DRAWS
+"""Starts that are tried before a car may head anywhere: on some maps no lane leads towards the middle."""
 PARTED = 0.3
 """Lanes that begin at the same place have parted where they are farther apart than this."""
 
@@ -50,12 +52,13 @@ class Traffic(Task):
     """`default`, or `reference`: as the published program behaves."""
     map: str = ""
     """A SUMO network (.net.xml) to drive in; without one, a junction like Meskel Square."""
+    junction: str = ""
+    """Which junction of the network the robot crosses, by its id; without one, that with most ways through it."""
 
     reference: bool = dataclasses.field(init=False, default=False, repr=False)
     """Whether the variant is `reference`."""
     lanes: int = dataclasses.field(init=False, default=0, repr=False)
     entries: int = dataclasses.field(init=False, default=0, repr=False)
-    exits: int = dataclasses.field(init=False, default=0, repr=False)
     """How many there are of each in the map."""
     middle_x: float = dataclasses.field(init=False, default=0.0, repr=False)
     middle_y: float = dataclasses.field(init=False, default=0.0, repr=False)
@@ -84,7 +87,6 @@ class Traffic(Task):
             "reference": self.variant == "reference",
             "lanes": len(road_map.network.lanes),
             "entries": road_map.entries,
-            "exits": road_map.exits,
             "middle_x": 0.5 * (west + east),
             "middle_y": 0.5 * (south + north),
             **road_map.tables._asdict(),
@@ -98,7 +100,7 @@ class Traffic(Task):
 
     def road_map(self) -> RoadMap:
         """The roads and what is known of them; not for compiled code."""
-        return load_map(self.map or None, self.variant)
+        return load_map(self.map or None, self.variant, self.junction or None)
 
     def roads(self):
         """The roads, for their look-ups."""
@@ -123,7 +125,8 @@ class Traffic(Task):
             lane, arc = draw_place(roads, SPAWN, random)
             x, y = place_on(roads, lane, arc)
             cos, sin = heading_on(roads, lane, arc)
-            clear = cos * (self.middle_x - x) + sin * (self.middle_y - y) >= 0.0
+            headed = cos * (self.middle_x - x) + sin * (self.middle_y - y) >= 0.0
+            clear = headed or draws > HEADED_DRAWS
             for j in range(i if clear else 0):
                 clear = clear and max(abs(cars[CAR * j + X] - x), abs(cars[CAR * j + Y] - y)) > clearance
         car = CAR * i
