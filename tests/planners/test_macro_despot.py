@@ -138,22 +138,6 @@ def test_what_comes_beyond_the_search_counts(policy):
     assert beyond.value == pytest.approx(without.value + 7.0 * LastingTiger().discount ** 4)
 
 
-@pytest.mark.parametrize("policy", ["greedy", "random"])
-def test_nodes_with_few_scenarios_are_left_to_the_default_policy(policy):
-    plans = {}
-    for least in (1, 5, 20):
-        planner, particles = tiger(scenarios=20, search_depth=3, least_scenarios=least, default_policy=policy)
-        plan = planner.plan(particles, np.zeros(0), budget=Budget(steps=200_000), keep_tree=True)
-        nodes = plan.tree.nodes.view(np.recarray)
-        assert plan.stopped_by == GAP_CLOSED
-        assert nodes.scenario_count[nodes.first_branch != NO_BRANCH].min() >= least
-        few = nodes[nodes.scenario_count < least]
-        assert ((few.lower == few.default_value) & (few.upper == few.default_value)).all()
-        plans[least] = plan
-    assert plans[1].nodes > plans[5].nodes > plans[20].nodes
-    assert plans[1].value >= plans[5].value >= plans[20].value  # less hindsight
-
-
 def tiger_values(task, horizon):
     """Exact values of the best policy for a lead of the heard sides, by backward induction over the belief."""
     leads = np.arange(-horizon - 2, horizon + 3)
@@ -366,7 +350,6 @@ def plan_light_dark(particles=None, context=LIGHT_DARK_CONTEXT, **arguments):
         (lambda: Budget(steps=float("inf")), "whole"),
         (lambda: DespotSettings(xi=0.0), "xi"),
         (lambda: DespotSettings(scenarios=0), "scenarios"),
-        (lambda: tiger(scenarios=3, least_scenarios=4), "With 3 scenarios no node can have the 4"),
         (lambda: DespotSettings(default_policy="lazy"), "default policy"),
     ],
 )

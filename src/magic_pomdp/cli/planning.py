@@ -33,7 +33,6 @@ SHORT_NAMES = {
     "default_policy": "",
     "scenarios": "K",
     "search_depth": "D",
-    "least_scenarios": "least",
     "xi": "xi",
     "exploration": "c",
     "action_widening": "ka",
@@ -73,8 +72,6 @@ class EvaluateSettings:
     """D, how many primitive steps to look ahead."""
     scenarios: Annotated[int | None, default("INT", "the task's own")] = None
     """DESPOT: K, how many sampled futures a search shares among its nodes."""
-    least_scenarios: Annotated[int | None, default("INT", "the task's own")] = None
-    """DESPOT: nodes with fewer scenarios are left to the default policy."""
     xi: Annotated[float | None, default("FLOAT", "0.95")] = None
     """DESPOT: ξ, the share of the root's gap that a trial leaves alone."""
     default_policy: Annotated[

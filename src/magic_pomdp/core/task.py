@@ -104,8 +104,6 @@ class Task:
 
     scenarios: ClassVar[int] = 100
     """K, how many sampled futures a search shares among all its nodes."""
-    least_scenarios: ClassVar[int] = 1
-    """A search leaves nodes with fewer scenarios to its default policy."""
     particles: ClassVar[int] = 10_000
     """Particles in the robot's belief."""
     search_depth: ClassVar[int] = 60

@@ -33,7 +33,6 @@ class Rules(NamedTuple):
     horizon: int  # primitive steps to look ahead
     xi: float  # ξ
     policy: int  # which default policy
-    least_scenarios: int  # that a node must have to be searched
 
 
 @inlined

@@ -65,14 +65,11 @@ class DespotSettings:
     default_policy: DefaultPolicy | None = None
     """Whose earnings are the lower bounds: guided by the task, greedy in its upper bound, or the paper's random
     macro-actions (default: guided if the task has a guide, else greedy)."""
-    least_scenarios: int | None = None
-    """A node with fewer scenarios is left to the default policy: a search that knows the one future there is plans
-    with hindsight (default: the task's own number)."""
     tree_nodes: int = 500_000
     """Room for belief nodes; a search that fills it ends early and says so."""
 
     def __post_init__(self) -> None:
-        for name in ("scenarios", "search_depth", "least_scenarios", "tree_nodes"):
+        for name in ("scenarios", "search_depth", "tree_nodes"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"The setting {name} must be at least 1, not {value}.")
@@ -108,12 +105,7 @@ class MacroDespot:
         self.macro_actions = self._check(macro_actions or task.macro_actions(task.macro_length))
         depth = self.settings.search_depth or task.search_depth
         assert self.settings.default_policy is not None
-        least = self.settings.least_scenarios or task.least_scenarios
-        if least > self.scenarios:
-            raise ValueError(
-                f"With {self.scenarios} scenarios no node can have the {least} that it must have at least."
-            )
-        self._rules = Rules(int(depth), float(self.settings.xi), POLICIES[self.settings.default_policy], int(least))
+        self._rules = Rules(int(depth), float(self.settings.xi), POLICIES[self.settings.default_policy])
         self._tree = new_tree(task, self.scenarios, self.settings.tree_nodes, depth)
 
     def plan(
@@ -322,13 +314,14 @@ def split(tree, node, branch_index, depth):
 
 @compiled
 def set_bounds(task, context, choices, rules, tree, node):
-    """First bounds of a new node: what a default policy earns, and the task's upper bound if it is to be searched."""
+    """First bounds of a new node: what a default policy earns, and the task's upper bound. Beyond the horizon there is
+    nothing to search."""
     if rules.policy == GREEDY:
         node.default_value, node.default_macro = greedy_default(task, context, choices, rules, tree, node)
     else:
         node.default_value, node.default_macro = blind_default(task, context, choices, rules, tree, node)
     node.lower = node.upper = node.default_value
-    if node.depth < rules.horizon and node.scenario_count >= rules.least_scenarios:
+    if node.depth < rules.horizon:
         upper = 0.0
         for row in range(node.first_scenario, node.first_scenario + node.scenario_count):
             upper += task.bound_within(context, tree.states[row], rules.horizon - node.depth)

@@ -305,7 +305,7 @@ def describe(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> 
         task_parameters=_parameters(task),
         records=(),
         complete=False,
-        code=code_digest(type(task)),
+        code=code_digest(type(task)),  # type: ignore[arg-type]
     )
 
 

@@ -45,7 +45,7 @@ STAGES: tuple[tuple[Callable[[Task, Record], Iterator[Finding]], ...], ...] = (
         check_conditioned,
         check_statistics,
         check_look,
-    ),  # fmt: skip
+    ),
     (check_compiles,),
     (check_agreement, check_side_by_side),
     (check_likelihood, check_upper_bound),

@@ -61,7 +61,6 @@ SMALLEST = {
     "observation_size": 0,
     "context_size": 0,
     "scenarios": 1,
-    "least_scenarios": 1,
     "particles": 1,
     "search_depth": 1,
     "macro_length": 1,
