@@ -11,7 +11,7 @@ from magic_pomdp import Belief, MagicPlanner, TrainSettings, load_model, make_ta
 from magic_pomdp.learning import collecting
 from magic_pomdp.learning import trainer as trainer_module
 from magic_pomdp.learning.checkpoint import checkpoints, load_arrays, load_checkpoint
-from magic_pomdp.learning.collecting import EVALUATION, Board, Collecting, Collector, EpisodeJob
+from magic_pomdp.learning.collecting import EVALUATION, TRAINING, Board, Collected, Collecting, Collector, EpisodeJob
 from magic_pomdp.learning.generator import GeneratorShape
 from magic_pomdp.learning.learner import Diverged, Learner
 from magic_pomdp.learning.state import TrainingState
@@ -79,10 +79,30 @@ def test_trainings_plan_ahead_where_the_task_does_not_wait(tmp_path, monkeypatch
     asked = []
     monkeypatch.setattr(Target, "concurrent", concurrent)
     monkeypatch.setattr(collecting, "run_episode", lambda *_, **options: asked.append(options))
+    collector(tmp_path).run(EpisodeJob(EVALUATION, 0))
+    assert asked == [{"concurrent": concurrent}]
+
+
+def collector(tmp_path, **options):
     shape = GeneratorShape.for_task(Target(), Target().macro_space(1))
     Board(tmp_path / "board", shape.weight_count, create=True)
-    Collector(Collecting(Target(), shape, 1, tmp_path / "board", 0, 1, 1, 0.1)).run(EpisodeJob(EVALUATION, 0))
-    assert asked == [{"concurrent": concurrent}]
+    return Collector(Collecting(Target(), shape, 1, tmp_path / "board", 0, 100, 100, 0.1, **options))
+
+
+def test_relative_values_are_those_beyond_the_handcrafted_set(tmp_path):
+    """Which has shots at −1 and 1."""
+    job = EpisodeJob(TRAINING, 3)
+    plain, relative = (collector(tmp_path, relative_values=chosen).run(job).experience for chosen in (False, True))
+    np.testing.assert_array_equal(plain.parameters, relative.parameters)
+    beyond = plain.value - relative.value
+    np.testing.assert_allclose(plain.values - relative.values, np.repeat(beyond[:, None], 2, axis=1), rtol=1e-5)
+    target = plain.context[0, 0]
+    assert beyond[0] == pytest.approx(10.0 - 10.0 * (1.0 - abs(target)) ** 2, abs=2.0)
+
+
+def test_an_episode_without_a_plan_brings_nothing_to_learn_from(tmp_path, monkeypatch):
+    monkeypatch.setattr(collecting, "run_episode", lambda *_, **__: "a record")
+    assert collector(tmp_path).run(EpisodeJob(TRAINING, 0)) == Collected("a record", None)
 
 
 @pytest.mark.parametrize("critic", ["set", "flat"])
