@@ -1,6 +1,7 @@
-"""How fast Crowd-Driving is, how its cost grows with the number of cars, and what its traffic is like.
+"""How fast Crowd-Driving is, how its cost grows with the number of cars, what its traffic is like, and how far a driver
+comes who does not plan.
 
-python benchmarks/crowd_driving.py speed|traffic [--minutes 1000] [--json FILE] [--plot FILE]
+python benchmarks/crowd_driving.py speed|traffic|driver [--minutes 1000] [--json FILE] [--plot FILE]
 """
 
 import argparse
@@ -14,6 +15,7 @@ from numba import njit
 
 from magic_pomdp import Belief, Budget, MacroDespot, make_task, new_stream
 from magic_pomdp.core.randomness import seek, stream_key
+from magic_pomdp.core.task import RUNNING
 from magic_pomdp.core.views import borrow
 from magic_pomdp.planners.macro_despot import DespotSettings
 from magic_pomdp.running.episode import draw_beginning, step_world
@@ -76,6 +78,29 @@ def speed():
     return found | {"world_steps_per_second": rates}
 
 
+def driver(episodes=400):
+    """What the guide's driver returns, who decides anew in every step, on the empty road and among 15 cars; seed 0."""
+    found = {}
+    for variant in ("default", "reference"):
+        for cars in (0, 15):
+            task = make_task("crowd-driving", variant=variant, cars=cars)
+            returns = np.array([drive(task, episode) for episode in range(episodes)])
+            error = returns.std(ddof=1) / np.sqrt(episodes)
+            found[f"{variant}, {cars} cars"] = {"return_mean": returns.mean(), "return_stderr": error}
+    return found | {"episodes": episodes}
+
+
+def drive(task, episode):
+    """The return of an episode."""
+    context, state = draw_beginning(task, new_stream(0, episode, 0))
+    room, total, outcome, step = (np.empty(1, np.uint64), np.zeros(task.observation_size)), 0.0, RUNNING, 0
+    while outcome == RUNNING:
+        action = np.array(task.drive(context, state))
+        reward, outcome = step_world(task, context, state, action, stream_key(0, episode, 1), step, *room)
+        total, step = total + reward, step + 1
+    return total
+
+
 def draw(rates, path):
     """Time of a world step against the number of cars."""
     from matplotlib.figure import Figure
@@ -92,7 +117,7 @@ def draw(rates, path):
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("what", choices=("speed", "traffic"))
+    arguments.add_argument("what", choices=("speed", "traffic", "driver"))
     arguments.add_argument(
         "--minutes", type=float, default=1000.0, help="simulated minutes of traffic, of each variant"
     )
@@ -103,6 +128,8 @@ def main():
         found = speed()
         if given.plot:
             draw(found["world_steps_per_second"], given.plot)
+    elif given.what == "driver":
+        found = driver()
     else:
         episodes = max(1, round(2.0 * given.minutes))
         tasks = [make_task("crowd-driving", variant=variant) for variant in ("default", "reference")]
