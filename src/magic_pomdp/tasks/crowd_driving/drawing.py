@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,13 +65,15 @@ def crowd_sprites(roads: RoadTables, state: np.ndarray, particles: np.ndarray) -
 
 
 def _car(car: np.ndarray, role: str) -> tuple[Polygon, Polygon]:
-    """The body, and the windscreen, which tells front from back."""
+    """The body, and the windscreen, which tells front from back. The robot's is an outline, for the macro-actions are
+    below it, and shorter than a car."""
     heading = math.atan2(car[SIN], car[COS])
 
     def part(middle: float, length: float, width: float, role: str) -> Polygon:
         return box(car[X] + middle * car[COS], car[Y] + middle * car[SIN], heading, length, width, role)
 
-    return part(MIDDLE, 2.0 * HALF, 2.0 * SIDE, role), part(0.6 * FRONT, 0.8, 1.6 * SIDE, "ground")
+    body = replace(part(MIDDLE, 2.0 * HALF, 2.0 * SIDE, role), filled=role != "robot")
+    return body, part(0.6 * FRONT, 0.8, 1.6 * SIDE, "ground")
 
 
 def _ways(roads: RoadTables, tracks: np.ndarray, arcs: np.ndarray) -> list[Line]:
