@@ -83,21 +83,10 @@ def test_trainings_plan_ahead_where_the_task_does_not_wait(tmp_path, monkeypatch
     assert asked == [{"concurrent": concurrent}]
 
 
-def collector(tmp_path, **options):
+def collector(tmp_path):
     shape = GeneratorShape.for_task(Target(), Target().macro_space(1))
     Board(tmp_path / "board", shape.weight_count, create=True)
-    return Collector(Collecting(Target(), shape, 1, tmp_path / "board", 0, 100, 100, 0.1, **options))
-
-
-def test_relative_values_are_those_beyond_the_handcrafted_set(tmp_path):
-    """Which has shots at −1 and 1."""
-    job = EpisodeJob(TRAINING, 3)
-    plain, relative = (collector(tmp_path, relative_values=chosen).run(job).experience for chosen in (False, True))
-    np.testing.assert_array_equal(plain.parameters, relative.parameters)
-    beyond = plain.value - relative.value
-    np.testing.assert_allclose(plain.values - relative.values, np.repeat(beyond[:, None], 2, axis=1), rtol=1e-5)
-    target = plain.context[0, 0]
-    assert beyond[0] == pytest.approx(10.0 - 10.0 * (1.0 - abs(target)) ** 2, abs=2.0)
+    return Collector(Collecting(Target(), shape, 1, tmp_path / "board", 0, 1, 1, 0.1))
 
 
 def test_an_episode_without_a_plan_brings_nothing_to_learn_from(tmp_path, monkeypatch):

@@ -85,7 +85,6 @@ class Collecting:
     plan_steps: int
     evaluation_steps: int
     warmup_std: float
-    relative_values: bool = False
     despot: DespotSettings = field(default_factory=DespotSettings)
 
     def __call__(self) -> Callable[[EpisodeJob], Collected]:
@@ -142,15 +141,8 @@ class Collector:
         plan = self.despot.plan(belief, context, macro_actions=self.space.decode(parameters), budget=budget, seed=seed)
         if training:
             assert plan.values is not None
-            base = self._handcrafted_value(belief, context, budget, seed) if self.setup.relative_values else 0.0
-            self._rows.append((particles, known, parameters, plan.value - base, plan.values[:count] - base))
+            self._rows.append((particles, known, parameters, plan.value, plan.values[:count]))
         return plan
-
-    def _handcrafted_value(
-        self, belief: Belief | np.ndarray, context: np.ndarray, budget: Budget, seed: int | np.uint64
-    ) -> float:
-        """What the same scenarios are worth to a search with the handcrafted set."""
-        return self.despot.plan(belief, context, budget=budget, seed=seed).value
 
     def _current(self, row: int) -> Generator | None:
         version = self.board.version(row)

@@ -36,9 +36,6 @@ class LearnOptions:
     """Plans with noisy handcrafted macro-actions before the first update."""
     warmup_std: float = 0.35
     """Standard deviation of that noise."""
-    relative_values: bool = False
-    """Learn how much better than the handcrafted set each set is on the same scenarios, which takes a second search for
-    every plan: what a situation is worth, whatever the set, then hides no longer what the set is worth."""
     updates_per_plan: float = 1.0
     """Updates for every plan made, at most; in lockstep exactly."""
     replay: int = 100_000
