@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 
 from magic_pomdp import Task, make_task
@@ -23,6 +25,7 @@ NOT_A_TASK = 3
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "own_task_module", raising=False)  # of an earlier test's folder
     (tmp_path / "own_task_module.py").write_text(OWN)
     (tmp_path / "own_broken_module.py").write_text("def oops(:\n")
     return tmp_path

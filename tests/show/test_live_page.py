@@ -37,6 +37,13 @@ def page(browser, server):
     browser.driver.get("about:blank")
 
 
+def begin_anew(browser):
+    """Ask for a new episode, and wait until it has taken the old one's place on the page."""
+    browser.run("live.panel.rows.ofBefore = true")
+    browser.press("n")
+    browser.wait("return !live.panel.rows.ofBefore && live.panel.now.step === 0 && live.panel.plan?.time === 0")
+
+
 def step(browser):
     return browser.run("return live.panel.now.step")
 
@@ -63,8 +70,7 @@ def drag(browser, handle, across, down):
 
 def test_it_runs_by_keyboard_and_by_mouse(page):
     browser = page()
-    browser.press("n")
-    browser.wait("return live.panel.now.step === 0 && live.panel.plan?.time === 0")
+    begin_anew(browser)
     browser.press(RIGHT)
     browser.wait("return live.panel.now.step === 1")
     browser.press(SPACE)
@@ -86,8 +92,7 @@ def test_it_runs_by_keyboard_and_by_mouse(page):
 
 def test_things_can_be_dragged(page):
     browser = page()
-    browser.press("n")
-    browser.wait("return live.panel.now.step === 0 && live.panel.plan")
+    begin_anew(browser)
     before, after = drag(browser, GOAL, -80, 60)
     assert after[2] - before[2] == pytest.approx(-80, abs=2)
     assert after[3] - before[3] == pytest.approx(60, abs=2)
@@ -103,7 +108,8 @@ def test_things_can_be_dragged(page):
 
 def test_things_can_be_moved_by_keyboard(page):
     browser = page()
-    browser.press("n", "g")
+    begin_anew(browser)
+    browser.press("g")
     assert browser.run("return document.activeElement.textContent") == "goal"
     x = browser.run("return live.panel.place(0)[0]")
     browser.press(LEFT)
