@@ -15,6 +15,9 @@ OWN_FEATURES = 8 + 2 * len(PATH_AHEAD)
 CAR_FEATURES = 10
 AROUND = 20.0
 """A length in whose units the networks see what is around the robot."""
+STRIDE, CONTEXT_POINTS = 100, 15
+"""Of the whole path, the networks see one point in so many, and this number of them: the same in both variants, so that
+one generator serves both."""
 INTENT = 8.0
 """Metres along another car's route at which the networks look at it."""
 
@@ -39,6 +42,16 @@ def fill_path(cars, path, features):
         at = 2 * min(point + int(PATH_AHEAD[k] / POINT), last)
         features[8 + 2 * k], features[9 + 2 * k] = ahead_and_aside(
             cars, path[at] - cars[X], path[at + 1] - cars[Y], AROUND
+        )
+
+
+@compiled
+def fill_whole_path(start, path, features):
+    """The path in the frame of where the robot started."""
+    for k in range(CONTEXT_POINTS):
+        at = 2 * min(STRIDE * k + STRIDE // 2, len(path) // 2 - 1)
+        features[2 * k], features[2 * k + 1] = ahead_and_aside(
+            start, path[at] - start[X], path[at + 1] - start[Y], 100.0
         )
 
 

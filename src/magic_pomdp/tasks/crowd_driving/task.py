@@ -18,12 +18,12 @@ from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import integer, uniform
 from magic_pomdp.core.scene import Scene, Shape
 from magic_pomdp.core.task import FAILURE, KEYS, RUNNING, SUCCESS, PomcpowNumbers
+from magic_pomdp.macros.spaces import HeldActionSpace
 from magic_pomdp.macros.turn_and_go import TurnAndGoSpace
 from magic_pomdp.tasks.crowd_driving.car import (
     DURATION,
     MOST_STEER,
     STEER,
-    ahead_and_aside,
     bodies_touch,
     corner,
     log_density,
@@ -39,11 +39,13 @@ from magic_pomdp.tasks.crowd_driving.driver import (
 )
 from magic_pomdp.tasks.crowd_driving.features import (
     CAR_FEATURES,
+    CONTEXT_POINTS,
     INTENT,
     OWN_FEATURES,
     fill_others,
     fill_own,
     fill_path,
+    fill_whole_path,
 )
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
 from magic_pomdp.tasks.crowd_driving.layout import ARC, AREA, CARS_FROM, PROGRESS, ROAD_END, SEEN, STEPS, TRACK
@@ -66,10 +68,6 @@ SHORTCUT = 1.1
 """The robot may come on faster than it drives, where it cuts a bend of the path."""
 ROUND_THE_END = 5.0
 """Beside its path, the robot may find so many metres more of road than on it."""
-
-STRIDE, CONTEXT_POINTS = 100, 15
-"""Of the path, the networks' context has one point in so many, and this number of them: the same in both variants, so
-that one generator serves both."""
 
 
 class CrowdDriving(Traffic):
@@ -348,11 +346,13 @@ class CrowdDriving(Traffic):
         return np.array(HANDCRAFTED)
 
     def macro_actions(self, length: int) -> MacroActions:
-        space = self.macro_space(length)
+        """Turn and go, as published."""
+        space = TurnAndGoSpace(length, TOP_SPEED, MOST_STEER, HANDCRAFTED)
         return space.decode(space.start)
 
-    def macro_space(self, length: int) -> TurnAndGoSpace:
-        return TurnAndGoSpace(length, TOP_SPEED, MOST_STEER, HANDCRAFTED)
+    def macro_space(self, length: int) -> HeldActionSpace:
+        """Learned macro-actions hold their steering to the end: who straightens in between cannot take a sharp turn."""
+        return HeldActionSpace(length, (0.0, -MOST_STEER), (TOP_SPEED, MOST_STEER), HANDCRAFTED)
 
     def plan_seconds(self, length: int) -> float:
         """While a macro-action is carried out, less 0.1 s for the belief."""
@@ -391,13 +391,7 @@ class CrowdDriving(Traffic):
 
     def context_features(self, context, features):
         """The path in the frame of its start."""
-        first = self.path_from()
-        cars = context[CARS_FROM:first]
-        for k in range(CONTEXT_POINTS):
-            at = first + 2 * min(STRIDE * k + STRIDE // 2, self.path_points - 1)
-            features[2 * k], features[2 * k + 1] = ahead_and_aside(
-                cars, context[at] - cars[X], context[at + 1] - cars[Y], 100.0
-            )
+        fill_whole_path(context[CARS_FROM:], context[self.path_from() :], features)
 
     def state_distance(self, state, other):
         """Between the routes that two states give the other cars: metres apart at some distance ahead, on average."""
