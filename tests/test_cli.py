@@ -50,12 +50,23 @@ def test_evaluate_saves_the_same_twice(run, tmp_path):
 
 
 def test_settings_reach_the_planner(run, tmp_path):
-    options = ("--default-policy", "random", "--xi", 0.5, "--set", "accuracy=0.9", "--planner", "despot")
+    options = (
+        "--default-policy",
+        "random",
+        "--xi",
+        0.5,
+        "--regularisation",
+        0.2,
+        "--set",
+        "accuracy=0.9",
+        "--planner",
+        "despot",
+    )
     code, _, _ = run("evaluate", "tiger", "--episodes", 1, *SMALL, *options, "--workers", 0, "--json", "r.json")
     assert code == 0
     report = json.loads((tmp_path / "r.json").read_text())
     assert (report["planner"], report["macro_length"], report["budget"]) == ("despot", 1, {"steps": 300})
-    expected = {"scenarios": 10, "search_depth": 8, "xi": 0.5, "default_policy": "random"}
+    expected = {"scenarios": 10, "search_depth": 8, "xi": 0.5, "regularisation": 0.2, "default_policy": "random"}
     assert report["settings"].items() >= expected.items()
     assert report["task_parameters"]["accuracy"] == 0.9
 

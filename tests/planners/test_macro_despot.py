@@ -42,11 +42,13 @@ CASES = {"light-dark": (light_dark, LIGHT_DARK_CONTEXT), "tiger": (tiger, np.zer
 # ----------------------------------------------------------------------------------------------------- brute force
 
 
-def scenario_optimum(task, macro_actions, horizon, scenarios, depth=0):
-    """The best policy's earnings over scenarios (state, key), by trying everything: plain recursion, no bounds."""
+def scenario_optimum(task, macro_actions, horizon, scenarios, price=0.0, default=None, depth=0):
+    """The best policy's earnings over scenarios (state, key), by trying everything: plain recursion, no bounds.
+
+    A macro-action costs a price at the root's time; what `default(count, depth)` says can be had without."""
     if depth >= horizon or not scenarios:
         return 0.0
-    best = -np.inf
+    best = default(len(scenarios), depth) if default else -np.inf
     random, observation = np.empty(1, np.uint64), np.empty(task.observation_size)
     for actions, length in zip(macro_actions.actions, macro_actions.lengths, strict=True):
         total, groups = 0.0, {}
@@ -61,9 +63,20 @@ def scenario_optimum(task, macro_actions, horizon, scenarios, depth=0):
                     break
             if outcome == RUNNING:
                 groups.setdefault(tuple(history), []).append((state, key))
-        after = sum(scenario_optimum(task, macro_actions, horizon, g, depth + int(length)) for g in groups.values())
-        best = max(best, total + task.discount**length * after)
+        rest = (task, macro_actions, horizon)
+        after = sum(scenario_optimum(*rest, group, price, default, depth + int(length)) for group in groups.values())
+        best = max(best, total - price / task.discount**depth + task.discount**length * after)
     return best
+
+
+def root_scenarios(particles, seed, count):
+    """The states and keys that a search draws."""
+    key, random, scenarios = stream_key(seed), np.empty(1, np.uint64), []
+    for k in range(count):
+        seek(random, np.uint64(derive(key, count + k)), 0)
+        state = particles[int((k + uniform(random)) / count * len(particles))]
+        scenarios.append((state, np.uint64(derive(key, k))))
+    return scenarios
 
 
 @pytest.mark.parametrize("policy", ["greedy", "random"])
@@ -75,13 +88,8 @@ def test_a_closed_gap_is_the_optimum_over_the_scenarios(policy, sequences):
     planner, particles = tiger(macro_actions=macro_actions, scenarios=7, search_depth=4, default_policy=policy, xi=0.95)
     plan = planner.plan(particles, np.zeros(0), budget=Budget(steps=10**6), seed=3)
     assert plan.stopped_by == "gap closed"
-    key, random, scenarios = stream_key(3), np.empty(1, np.uint64), []
-    for k in range(7):
-        seek(random, np.uint64(derive(key, 7 + k)), 0)
-        state = particles[int((k + uniform(random)) / 7 * 100)]
-        scenarios.append((state, np.uint64(derive(key, k))))
     with np.errstate(over="ignore"):
-        optimum = scenario_optimum(planner.task, macro_actions, 4, scenarios) / 7
+        optimum = scenario_optimum(planner.task, macro_actions, 4, root_scenarios(particles, 3, 7)) / 7
     assert plan.value == pytest.approx(optimum, abs=1e-6)
     assert plan.upper == pytest.approx(optimum, abs=1e-5)
 
@@ -94,6 +102,26 @@ class GuidedTiger(Tiger):
 
     def guide(self, context, state, macro_actions, lengths):
         return LISTEN if self.patient else OPEN_LEFT
+
+
+@pytest.mark.parametrize("price", [0.0, 0.3, 1.0, 3.0, 1000.0])
+def test_what_the_search_adds_to_the_default_policy_has_its_price(price):
+    task, particles = GuidedTiger(), np.array([[0.0], [1.0]] * 50)
+    settings = DespotSettings(scenarios=7, search_depth=4, xi=0.95, regularisation=price)
+    planner = MacroDespot(task, task.macro_actions(1), settings)
+    plan = planner.plan(particles, np.zeros(0), budget=Budget(steps=10**6), seed=3)
+
+    def listen(count, depth):
+        return -count * sum(task.discount**i for i in range(4 - depth))
+
+    with np.errstate(over="ignore"):
+        scenarios = root_scenarios(particles, 3, 7)
+        optimum = scenario_optimum(task, planner.macro_actions, 4, scenarios, 7 * price, listen) / 7
+    assert plan.stopped_by == "gap closed"
+    assert plan.value == pytest.approx(optimum, abs=1e-6)
+    assert plan.upper == pytest.approx(optimum, abs=1e-5)
+    if price == 1000.0:
+        assert plan.value == pytest.approx(listen(7, 0) / 7)
 
 
 def test_a_guide_gives_the_first_lower_bound():
@@ -349,6 +377,8 @@ def plan_light_dark(particles=None, context=LIGHT_DARK_CONTEXT, **arguments):
         (lambda: Budget(steps=float("nan")), "must be positive"),
         (lambda: Budget(steps=float("inf")), "whole"),
         (lambda: DespotSettings(xi=0.0), "xi"),
+        (lambda: DespotSettings(regularisation=-0.1), "regularisation must be a number of at least 0, not -0.1"),
+        (lambda: DespotSettings(regularisation=float("nan")), "regularisation"),
         (lambda: DespotSettings(scenarios=0), "scenarios"),
         (lambda: DespotSettings(default_policy="lazy"), "default policy"),
     ],

@@ -34,6 +34,7 @@ SHORT_NAMES = {
     "scenarios": "K",
     "search_depth": "D",
     "xi": "xi",
+    "regularisation": "lambda",
     "exploration": "c",
     "action_widening": "ka",
     "action_exponent": "alpha-a",
@@ -74,6 +75,8 @@ class EvaluateSettings:
     """DESPOT: K, how many sampled futures a search shares among its nodes."""
     xi: Annotated[float | None, default("FLOAT", "0.95")] = None
     """DESPOT: ξ, the share of the root's gap that a trial leaves alone."""
+    regularisation: Annotated[float | None, default("FLOAT", "the task's own, mostly 0")] = None
+    """DESPOT: λ, what each macro-action that the search adds to its default policy must gain."""
     default_policy: Annotated[
         Literal["guided", "greedy", "random"] | None,
         default("{guided,greedy,random}", "guided if the task has a guide, else greedy"),

@@ -108,6 +108,8 @@ class Task:
     """Particles in the robot's belief."""
     search_depth: ClassVar[int] = 60
     """Primitive steps that a search looks ahead at most."""
+    regularisation: ClassVar[float] = 0.0
+    """λ, what each macro-action that a search adds to its default policy must gain in the mean of all scenarios."""
     macro_length: ClassVar[int] = 1
     """Length of the macro-actions when nobody says otherwise."""
     pomcpow: ClassVar[PomcpowNumbers] = PomcpowNumbers()

@@ -33,6 +33,7 @@ class Rules(NamedTuple):
     horizon: int  # primitive steps to look ahead
     xi: float  # ξ
     policy: int  # which default policy
+    price: float  # λ, at the root's time
 
 
 @inlined

@@ -5,6 +5,7 @@ observation down the tree (`explore`), expanding nodes as it meets them, and car
 DESPOT is the same with macro-actions of length 1.
 """
 
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -12,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from magic_pomdp.core.belief import Belief
-from magic_pomdp.core.compiling import compiled, kernel
+from magic_pomdp.core.compiling import compiled, inlined, kernel
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import derive, seek, stream_key, uniform
 from magic_pomdp.core.task import RUNNING, Task
@@ -65,6 +66,9 @@ class DespotSettings:
     default_policy: DefaultPolicy | None = None
     """Whose earnings are the lower bounds: guided by the task, greedy in its upper bound, or the paper's random
     macro-actions (default: guided if the task has a guide, else greedy)."""
+    regularisation: float | None = None
+    """λ, what each macro-action that the search adds to the default policy must gain in the mean of all scenarios, for
+    fewer plans that fit the scenarios' luck alone (default: the task's own number)."""
     tree_nodes: int = 500_000
     """Room for belief nodes; a search that fills it ends early and says so."""
 
@@ -75,15 +79,19 @@ class DespotSettings:
                 raise ValueError(f"The setting {name} must be at least 1, not {value}.")
         if not 0.0 < self.xi <= 1.0:
             raise ValueError(f"The setting xi must lie in (0, 1], not at {self.xi}.")
+        if self.regularisation is not None and not 0.0 <= self.regularisation < math.inf:
+            raise ValueError(f"The setting regularisation must be a number of at least 0, not {self.regularisation}.")
         if self.default_policy not in (None, *get_args(DefaultPolicy)):
             raise ValueError(f"There is no default policy {self.default_policy!r}: choose guided, greedy or random.")
 
     def complete(self, task: Task) -> "DespotSettings":
-        """These settings, with the default policy that suits the task where they leave it open."""
+        """These settings, with the default policy and λ that suit the task where they leave them open."""
         guides = type(task).guide is not Task.guide
         if self.default_policy == "guided" and not guides:
             raise ValueError(f"{task.name} has no guide: choose the default policy greedy or random.")
-        return replace(self, default_policy=self.default_policy or ("guided" if guides else "greedy"))
+        price = task.regularisation if self.regularisation is None else self.regularisation
+        policy = self.default_policy or ("guided" if guides else "greedy")
+        return replace(self, default_policy=policy, regularisation=price)
 
 
 class MacroDespot:
@@ -104,8 +112,10 @@ class MacroDespot:
         self.scenarios = self.settings.scenarios or task.scenarios
         self.macro_actions = self._check(macro_actions or task.macro_actions(task.macro_length))
         depth = self.settings.search_depth or task.search_depth
-        assert self.settings.default_policy is not None
-        self._rules = Rules(int(depth), float(self.settings.xi), POLICIES[self.settings.default_policy])
+        policy, price = self.settings.default_policy, self.settings.regularisation
+        assert policy is not None
+        assert price is not None
+        self._rules = Rules(int(depth), float(self.settings.xi), POLICIES[policy], float(price))
         self._tree = new_tree(task, self.scenarios, self.settings.tree_nodes, depth)
 
     def plan(
@@ -207,7 +217,7 @@ def extend(task, context, choices, rules, tree, step_limit):
             return True
         expansions = counters.expansions
         length = explore(task, context, choices, rules, tree, step_limit)
-        backup(choices, tree, length)
+        backup(task, choices, rules, tree, length)
         counters.trials += 1
         if counters.full or counters.expansions == expansions:
             return True
@@ -280,7 +290,7 @@ def expand(task, context, choices, rules, tree, node_index):
         branch.child_count = counters.nodes - branch.first_child
         for child in range(branch.first_child, counters.nodes):
             set_bounds(task, context, choices, rules, tree, tree.nodes[child])
-        update_branch(choices, macro, tree, branch)
+        update_branch(task, choices, rules, macro, tree, node, branch)
 
 
 @compiled
@@ -325,26 +335,33 @@ def set_bounds(task, context, choices, rules, tree, node):
         upper = 0.0
         for row in range(node.first_scenario, node.first_scenario + node.scenario_count):
             upper += task.bound_within(context, tree.states[row], rules.horizon - node.depth)
-        node.upper = max(node.lower, upper / len(tree.keys))
+        node.upper = max(node.lower, upper / len(tree.keys) - price_at(task, rules, node))
+
+
+@inlined
+def price_at(task, rules, node):
+    """λ at a node's time: what the search must gain there by a macro-action of its own."""
+    return rules.price / task.discount**node.depth
 
 
 @compiled
-def update_branch(choices, macro, tree, branch):
-    """A branch is worth its reward and, discounted by the macro-action's own length, its children."""
+def update_branch(task, choices, rules, macro, tree, node, branch):
+    """A branch is worth its reward less its price and, discounted by the macro-action's own length, its children."""
     lower = upper = 0.0
     for child in range(branch.first_child, branch.first_child + branch.child_count):
         lower += tree.nodes[child].lower
         upper += tree.nodes[child].upper
-    branch.lower = branch.reward + choices.fades[macro] * lower
-    branch.upper = branch.reward + choices.fades[macro] * upper
+    earned = branch.reward - price_at(task, rules, node)
+    branch.lower = earned + choices.fades[macro] * lower
+    branch.upper = earned + choices.fades[macro] * upper
 
 
 @compiled
-def backup(choices, tree, length):
+def backup(task, choices, rules, tree, length):
     """Carry the bounds from the end of a trial's path to the root. Lower bounds only rise, upper bounds only fall."""
     for position in range(length - 1, -1, -1):
         node, taken = tree.nodes[tree.path_nodes[position]], tree.path_branches[position]
-        update_branch(choices, taken - node.first_branch, tree, tree.branches[taken])
+        update_branch(task, choices, rules, taken - node.first_branch, tree, node, tree.branches[taken])
         lower = upper = node.default_value
         for index in range(node.first_branch, node.first_branch + len(choices.lengths)):
             lower = max(lower, tree.branches[index].lower)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magic_pomdp import Belief, Budget, MacroDespot, make_task, new_stream, run_episode
+from magic_pomdp import Belief, Budget, MacroDespot, MagicPlanner, make_task, new_stream, run_episode
 from magic_pomdp.core.randomness import stream_key
 from magic_pomdp.core.scene import Line, Polygon, shapes_to_json
 from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS
@@ -217,6 +217,29 @@ def test_features_do_not_depend_on_where_in_the_world_it_happens():
     assert np.abs(known).max() < 3.0
     own = features[4:8]
     np.testing.assert_allclose(own, [0.0, 0.0, 1.0, 0.0], atol=1e-6)  # it stands on its path, headed along it
+
+
+@pytest.mark.jit_off
+def test_handcrafted_macro_actions_straighten_and_learned_ones_hold_their_steering():
+    task = small()
+    space, handcrafted = task.macro_space(3), task.macro_actions(3)
+    learned = space.decode(space.start)
+    assert (space.count, space.size, len(handcrafted)) == (7, 2, 7)
+    np.testing.assert_allclose(learned.actions[:, :2], handcrafted.actions[:, :2], atol=1e-12)
+    assert (handcrafted.actions[:, 2, 1] == 0.0).all()
+    np.testing.assert_array_equal(learned.actions[:, 2], learned.actions[:, 0])
+
+
+def test_the_generator_that_ships_serves_both_variants():
+    task = make_task("crowd-driving")
+    context, state = begin(task)
+    planner = MagicPlanner(task)
+    macro_actions = planner.generate(np.array([state]), context)
+    assert macro_actions.actions.shape == (7, 3, 2)
+    assert (np.abs(macro_actions.actions) <= [6.0, math.radians(15.001)]).all()
+    assert planner.model.space_for(make_task("crowd-driving", variant="reference")) == planner.space
+    with pytest.raises(ValueError, match="features of a particle"):
+        planner.model.space_for(small())
 
 
 @pytest.mark.jit_off
