@@ -177,7 +177,7 @@ def test_it_says_what_was_stored(browser, page):
     )
     ours = f"{stored['return_mean']:.1f} ± {stored['return_stderr']:.1f}", f"{stored['success_rate']:.1%}"
     assert all(part in magic for part in ("MAGIC", *ours, "54.1 ± 1.0", "78.3", "500", "0.1 s"))
-    assert len(browser.all(".plot")) == 6
+    assert len(browser.all(".plot")) == 7
     assert "belief+context" in of_task.text
 
 
