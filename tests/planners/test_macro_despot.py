@@ -124,6 +124,13 @@ def test_what_the_search_adds_to_the_default_policy_has_its_price(price):
         assert plan.value == pytest.approx(listen(7, 0) / 7)
 
 
+def test_a_discount_that_vanishes_within_the_search_is_no_harm():
+    task, particles = GuidedTiger(discount=1e-9), np.array([[0.0], [1.0]] * 50)
+    planner = MacroDespot(task, task.macro_actions(1), DespotSettings(scenarios=7, search_depth=60))
+    plan = planner.plan(particles, np.zeros(0), budget=Budget(steps=10**5), seed=3)
+    assert plan.value == pytest.approx(-1.0)  # to listen is best, whatever comes
+
+
 def test_a_guide_gives_the_first_lower_bound():
     particles = np.zeros((10, 1))
     settings = DespotSettings(scenarios=20, search_depth=5)

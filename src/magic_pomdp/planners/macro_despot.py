@@ -68,7 +68,7 @@ class DespotSettings:
     macro-actions (default: guided if the task has a guide, else greedy)."""
     regularisation: float | None = None
     """λ, what each macro-action that the search adds to the default policy must gain in the mean of all scenarios, for
-    fewer plans that fit the scenarios' luck alone (default: the task's own number)."""
+    fewer plans that fit the scenarios' luck alone; a plan's values are net of it (default: the task's own number)."""
     tree_nodes: int = 500_000
     """Room for belief nodes; a search that fills it ends early and says so."""
 
@@ -341,7 +341,7 @@ def set_bounds(task, context, choices, rules, tree, node):
 @inlined
 def price_at(task, rules, node):
     """λ at a node's time: what the search must gain there by a macro-action of its own."""
-    return rules.price / task.discount**node.depth
+    return rules.price / task.discount**node.depth if rules.price > 0.0 else 0.0
 
 
 @compiled

@@ -18,7 +18,6 @@ from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import integer, uniform
 from magic_pomdp.core.scene import Scene, Shape
 from magic_pomdp.core.task import FAILURE, KEYS, RUNNING, SUCCESS, PomcpowNumbers
-from magic_pomdp.macros.spaces import HeldActionSpace
 from magic_pomdp.macros.turn_and_go import TurnAndGoSpace
 from magic_pomdp.tasks.crowd_driving.car import (
     DURATION,
@@ -346,13 +345,10 @@ class CrowdDriving(Traffic):
         return np.array(HANDCRAFTED)
 
     def macro_actions(self, length: int) -> MacroActions:
-        """Turn and go, as published."""
+        """Turn and go, as published. Those that are learned hold their steering, as by default: who straightens in
+        between cannot take a sharp turn."""
         space = TurnAndGoSpace(length, TOP_SPEED, MOST_STEER, HANDCRAFTED)
         return space.decode(space.start)
-
-    def macro_space(self, length: int) -> HeldActionSpace:
-        """Learned macro-actions hold their steering to the end: who straightens in between cannot take a sharp turn."""
-        return HeldActionSpace(length, (0.0, -MOST_STEER), (TOP_SPEED, MOST_STEER), HANDCRAFTED)
 
     def plan_seconds(self, length: int) -> float:
         """While a macro-action is carried out, less 0.1 s for the belief."""
