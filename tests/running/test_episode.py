@@ -116,6 +116,7 @@ class Told(Corridor):
 
     def statistics(self, context, states):
         found = {"reached": states[-1, 0] >= self.wall, "cells": np.int64(len(states)), "place": states[-1, 0]}
+        found["above"] = states[1:, 0] > 1.0
         return found | ({"leap": np.float32(2.0)} if states[1, 0] > 1.0 else {})
 
 
@@ -129,11 +130,12 @@ class ToldWrongly(Corridor):
 @pytest.mark.jit_off
 def test_what_a_task_tells_of_an_episode_is_kept_as_plain_numbers():
     records = [run_episode(Told(), walk()), run_episode(Told(), Scripted(np.full((1, 1), 2.0)))]
-    assert records[0].statistics == {"reached": 1.0, "cells": 5.0, "place": 4.0}
+    assert records[0].statistics == {"reached": 1.0, "cells": 5.0, "place": 4.0, "above": 0.75}
     assert all(type(value) is float for record in records for value in record.statistics.values())
     report = dataclasses.replace(describe(Told(), lambda task: walk(), 0), records=tuple(records)).to_json()
     assert json.loads(json.dumps(report)) == report
     assert (report["cells_mean"], report["leap_mean"]) == (4.0, 2.0)  # the latter of the episode that had one
+    assert report["above_mean"] == pytest.approx(5 / 6)  # of four steps and two
 
 
 @pytest.mark.jit_off

@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 
 from magic_pomdp.running.statistics import mean, percentile, standard_error
@@ -13,7 +14,27 @@ def test_mean_and_standard_error_by_hand():
 
 @pytest.mark.parametrize("values", [[], [7.0]])
 def test_standard_error_is_zero_below_two_values(values):
-    assert standard_error(values) == 0.0
+    assert standard_error(values) == standard_error(values, [3.0] * len(values)) == 0.0
+
+
+def test_weighted_mean_by_hand():
+    assert mean([1.0, 0.2], [1.0, 9.0]) == pytest.approx(0.28)
+    assert mean([], []) == 0.0
+
+
+def test_equal_weights_change_nothing():
+    values = [2.0, 4.0, 4.0, 6.0]
+    assert mean(values, [3.0] * 4) == pytest.approx(mean(values))
+    assert standard_error(values, [3.0] * 4) == pytest.approx(standard_error(values))
+
+
+def test_the_error_of_a_weighted_mean_is_how_much_it_varies_between_samples():
+    random = np.random.default_rng(0)
+    weights = random.integers(1, 150, (2_000, 200))
+    values = random.random((2_000, 200)) + 5.0 / weights
+    samples = list(zip(values, weights, strict=True))
+    told = np.mean([standard_error(*sample) for sample in samples])
+    assert told == pytest.approx(np.std([mean(*sample) for sample in samples]), rel=0.06)
 
 
 def test_nothing_has_mean_and_percentile_zero():

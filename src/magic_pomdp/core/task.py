@@ -262,8 +262,9 @@ class Task:
         """The action of a robot that has no plan yet, in a task that does not wait; shape (action_size,)."""
         return np.zeros(self.action_size)
 
-    def statistics(self, context: np.ndarray, states: np.ndarray) -> dict[str, float]:
-        """What else there is to tell of an episode, by name; of all its true states, shape (steps + 1, state_size)."""
+    def statistics(self, context: np.ndarray, states: np.ndarray) -> dict[str, float | np.ndarray]:
+        """What else there is to tell of an episode, by name; of all its true states, shape (steps + 1, state_size).
+        A number of the episode, or an array with a number of every step."""
         return {}
 
     def scene(self, context: np.ndarray) -> Scene | None:

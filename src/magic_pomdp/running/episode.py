@@ -63,6 +63,8 @@ class EpisodeRecord:
     """Plans whose search ended early because its memory was full."""
     statistics: dict[str, float]
     """What the task itself tells of it."""
+    step_statistics: tuple[str, ...]
+    """Names of those that are means over its steps."""
 
     def to_json(self) -> dict[str, Any]:
         """All that does not depend on the machine's speed."""
@@ -158,6 +160,7 @@ def run_episode(
             belief.update(action, observation)
     if watch is not None:
         watch(Moment(context, state, belief, plan, *step, next_plan))
+    statistics, step_statistics = task_statistics(task, context, np.array(states))
     return EpisodeRecord(
         episode=episode,
         total_return=math.fsum(rewards),
@@ -173,23 +176,28 @@ def run_episode(
         plan_depths=tuple(plan.depth for plan in plans),
         plan_nodes=tuple(plan.nodes for plan in plans),
         plans_cut_short=sum(plan.cut_short for plan in plans),
-        statistics=task_statistics(task, context, np.array(states)),
+        statistics=statistics,
+        step_statistics=step_statistics,
     )
 
 
-def task_statistics(task: Task, context: np.ndarray, states: np.ndarray) -> dict[str, float]:
-    """What a task tells of an episode, as plain numbers, or a ValueError that says what is wrong with it."""
-    found = {}
+def task_statistics(task: Task, context: np.ndarray, states: np.ndarray) -> tuple[dict[str, float], tuple[str, ...]]:
+    """What a task tells of an episode, as plain numbers, and which of them are means over its steps; or a ValueError
+    that says what is wrong with it."""
+    found, of_steps = {}, []
     for name, value in task.statistics(context, states).items():
         if not isinstance(name, str) or name in RESERVED:
             raise ValueError(f"{type(task).__name__}.statistics cannot call anything {name!r}: choose another name.")
         try:
+            if np.shape(value) == (len(states) - 1,):
+                of_steps.append(name)
+                value = float(np.mean(value))
             found[name] = float(value)
         except (TypeError, ValueError):
             found[name] = math.nan
         if not math.isfinite(found[name]):
             raise ValueError(f"{type(task).__name__}.statistics gave {value!r} as {name!r}, not a finite number.")
-    return found
+    return found, tuple(of_steps)
 
 
 def plans_ahead(task: Task, planner: Planner) -> bool:

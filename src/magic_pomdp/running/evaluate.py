@@ -150,11 +150,14 @@ class Evaluation:
         )
 
     def _statistics(self) -> dict[str, float]:
-        """What the task itself tells of its episodes; of those of which it does."""
+        """What the task itself tells of its episodes; of those of which it does. What it tells of every step is a mean
+        over the steps of all episodes."""
         found: dict[str, float] = {}
         for name in dict.fromkeys(name for record in self.records for name in record.statistics):
-            values = [record.statistics[name] for record in self.records if name in record.statistics]
-            found |= {f"{name}_mean": mean(values), f"{name}_stderr": standard_error(values)}
+            told = [record for record in self.records if name in record.statistics]
+            values = [record.statistics[name] for record in told]
+            weights = [record.steps if name in record.step_statistics else 1 for record in told]
+            found |= {f"{name}_mean": mean(values, weights), f"{name}_stderr": standard_error(values, weights)}
         return found
 
     def to_json(self) -> dict[str, Any]:

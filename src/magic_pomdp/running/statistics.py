@@ -1,18 +1,28 @@
 """The few statistics that reports need."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 
-def mean(values: Sequence[float]) -> float:
-    """The mean; 0 of nothing."""
-    return float(np.mean(values)) if len(values) > 0 else 0.0
+def mean(values: Sequence[float], weights: Sequence[float] | None = None) -> float:
+    """The mean, weighted if there are weights; 0 of nothing."""
+    return float(np.average(values, weights=weights)) if len(values) > 0 else 0.0
 
 
-def standard_error(values: Sequence[float]) -> float:
-    """The standard error of the mean: the sample's standard deviation (n − 1) over √n; 0 below two values."""
-    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+def standard_error(values: Sequence[float], weights: Sequence[float] | None = None) -> float:
+    """The standard error of the mean: the sample's standard deviation (n − 1) over √n; 0 below two values.
+
+    A weighted mean is a ratio of two sums over independent values, and its error that of a ratio for many values.
+    """
+    count = len(values)
+    if count < 2:
+        return 0.0
+    off = np.asarray(values) - mean(values, weights)
+    if weights is not None:
+        off *= np.asarray(weights) / np.mean(weights)
+    return float(np.linalg.norm(off) / math.sqrt(count * (count - 1)))
 
 
 def percentile(values: Sequence[float], percent: float) -> float:

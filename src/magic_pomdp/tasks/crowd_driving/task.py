@@ -354,15 +354,15 @@ class CrowdDriving(Traffic):
         """While a macro-action is carried out, less 0.1 s for the belief."""
         return round(DURATION * length - 0.1, 3)
 
-    def statistics(self, context: np.ndarray, states: np.ndarray) -> dict[str, float]:
-        """Metres along the path, the share of steps that end slower than 3 m/s, and what a failure was."""
+    def statistics(self, context: np.ndarray, states: np.ndarray) -> dict[str, float | np.ndarray]:
+        """Metres along the path, which steps ended slower than 3 m/s, and what a failure was."""
         last = states[-1]
         failed = last[-1] == FAILURE
         collided = failed and self.collides(last)
         left = failed and not collided and self.leaves(self.roads(), context, last)
         return {
             "distance": POINT * float(last[PROGRESS]),
-            "stall_rate": float((states[1:, SPEED] < SLOW).mean()),
+            "stall_rate": states[1:, SPEED] < SLOW,
             "collision_rate": float(collided),
             "off_road_rate": float(left),
             "backwards_rate": float(failed and not collided and not left),
