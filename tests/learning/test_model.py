@@ -1,4 +1,5 @@
 import json
+import math
 import shutil
 import sys
 from functools import partial
@@ -10,7 +11,18 @@ from test_trainer import TINY
 from toy import Target
 
 import magic_pomdp as mp
-from magic_pomdp import Belief, Budget, MagicPlanner, PlannerChoice, cli, load_model, make_task, run_episode
+from magic_pomdp import (
+    Belief,
+    Budget,
+    MacroActions,
+    MacroDespot,
+    MagicPlanner,
+    PlannerChoice,
+    cli,
+    load_model,
+    make_task,
+    run_episode,
+)
 from magic_pomdp.learning import model as model_module
 from magic_pomdp.learning.generator import GeneratorShape
 from magic_pomdp.learning.model import save_model
@@ -67,7 +79,7 @@ def run(monkeypatch, capfd, tmp_path):
 def test_the_planner_plans(light_dark_model):
     task = make_task("light-dark")
     planner = MagicPlanner(task, light_dark_model, budget=Budget(steps=20_000))
-    context = np.array([3.0, 1.0, -2.0, 2.5, -3.0])
+    context = CONTEXT
     belief = Belief.initial(task, context)
     plan = planner.plan(belief, context, seed=1)
     assert len(plan.values) == 9
@@ -81,8 +93,45 @@ def test_the_planner_plans(light_dark_model):
     assert 0.015 < timed.seconds < 0.2
 
 
-def test_the_planner_keeps_what_planners_promise(light_dark_model):
+CONTEXT = np.array([3.0, 1.0, -2.0, 2.5, -3.0])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_doubted_plan_is_compared_with_one_of_primitive_actions(light_dark_model, monkeypatch, seed):
     task = make_task("light-dark")
+    belief = Belief.initial(task, CONTEXT)
+    monkeypatch.setattr(type(task), "doubt", math.inf)
+    planner = MagicPlanner(task, light_dark_model, budget=Budget(steps=20_000))
+    plan = planner.plan(belief, CONTEXT, seed=seed)
+
+    def search(macro_actions, steps):
+        return MacroDespot(task, macro_actions).plan(belief, CONTEXT, budget=Budget(steps=steps), seed=seed)
+
+    learned = search(planner.generate(belief, CONTEXT), 10_000)
+    other = search(MacroActions.repeat(task.actions(), 1), 20_000 - learned.steps)
+    best = max(learned, other, key=lambda found: found.value)
+    assert (plan.value, plan.choice, plan.steps) == (best.value, best.choice, learned.steps + other.steps)
+    np.testing.assert_array_equal(plan.macro_action, best.macro_action)
+    assert planner.last_tree().nodes[0]["lower"] == best.lower
+
+    monkeypatch.setattr(type(task), "doubt", learned.value)  # not less than that
+    plan = planner.plan(belief, CONTEXT, seed=seed)
+    assert (plan.value, plan.steps) == (learned.value, learned.steps)
+
+
+def test_a_doubting_planner_keeps_its_time(light_dark_model, monkeypatch):
+    task = make_task("light-dark")
+    belief = Belief.initial(task, CONTEXT)
+    monkeypatch.setattr(type(task), "doubt", math.inf)
+    planner = MagicPlanner(task, light_dark_model, budget=Budget(seconds=0.05))
+    planner.plan(belief, CONTEXT)
+    assert 0.04 < min(planner.plan(belief, CONTEXT, seed=seed).seconds for seed in range(3)) < 0.1
+
+
+@pytest.mark.parametrize("doubt", [-math.inf, math.inf])
+def test_the_planner_keeps_what_planners_promise(light_dark_model, monkeypatch, doubt):
+    task = make_task("light-dark")
+    monkeypatch.setattr(type(task), "doubt", doubt)
     planner = MagicPlanner(task, light_dark_model, budget=Budget(steps=5_000))
     assert check_planner(planner) == []
 

@@ -112,6 +112,8 @@ class Task:
     """λ, what each macro-action that a search adds to its default policy must gain in the mean of all scenarios."""
     macro_length: ClassVar[int] = 1
     """Length of the macro-actions when nobody says otherwise."""
+    doubt: ClassVar[float] = -math.inf
+    """If learned macro-actions find less than this in half of a budget, MAGIC tries the primitive actions, too."""
     pomcpow: ClassVar[PomcpowNumbers] = PomcpowNumbers()
     """What suits POMCPOW to the task."""
     concurrent: ClassVar[bool] = False

@@ -1,6 +1,7 @@
 """MAGIC as a planner: a trained generator makes the macro-actions for each belief, and Macro-DESPOT plans with them."""
 
 import dataclasses
+import math
 import time
 from pathlib import Path
 
@@ -20,7 +21,11 @@ SHORTEST = 1e-6
 
 
 class MagicPlanner:
-    """Macro-DESPOT with learned macro-actions. Use one planner for many plans, but not for two at a time."""
+    """Macro-DESPOT with learned macro-actions. Use one planner for many plans, but not for two at a time.
+
+    For a task with a `doubt` they have half of the budget. If they find less than that, the rest is for the primitive
+    actions, and the better of both plans counts: a robot that is stuck may need a move that no training has shown.
+    """
 
     def __init__(
         self,
@@ -38,6 +43,10 @@ class MagicPlanner:
         self.macro_length = self.space.length
         self._despot = MacroDespot(task, self.space.decode(self.space.start), settings, budget)
         self.settings, self.budget = self._despot.settings, self._despot.budget
+        self._other: MacroDespot | None = None
+        if task.doubt > -math.inf:
+            self._other = MacroDespot(task, MacroActions.repeat(task.actions(), 1), settings)
+        self._last = self._despot
         self._generator = self.model.generator()
         self._features = Features(task, self.model.shape)
 
@@ -56,15 +65,34 @@ class MagicPlanner:
     ) -> Plan:
         """Choose a macro-action, as `MacroDespot.plan` does. Making the set counts towards a budget in seconds."""
         started = time.perf_counter()
-        macro_actions = self.generate(belief, context)
-        budget = budget or self.budget
-        if budget.seconds is not None:
-            budget = Budget(seconds=max(SHORTEST, budget.seconds - (time.perf_counter() - started)))
+        macro_actions, budget = self.generate(belief, context), budget or self.budget
+        share = 1.0 if self._other is None else 0.5
         plan = self._despot.plan(
-            belief, context, macro_actions=macro_actions, budget=budget, seed=seed, keep_tree=keep_tree
+            belief,
+            context,
+            macro_actions=macro_actions,
+            budget=_rest(budget, share, started, 0),
+            seed=seed,
+            keep_tree=keep_tree,
         )
+        self._last = self._despot
+        if self._other is not None and plan.value < self.task.doubt:
+            rest = _rest(budget, 1.0, started, plan.steps)
+            other = self._other.plan(belief, context, budget=rest, seed=seed, keep_tree=keep_tree)
+            steps = plan.steps + other.steps
+            if other.value > plan.value:
+                plan, self._last = other, self._other
+            plan = dataclasses.replace(plan, steps=steps)
         return dataclasses.replace(plan, seconds=time.perf_counter() - started)
 
     def last_tree(self) -> TreeSnapshot:
         """The search tree of the last plan, in place: the next plan overwrites it."""
-        return self._despot.last_tree()
+        return self._last.last_tree()
+
+
+def _rest(budget: Budget, share: float, started: float, steps: int) -> Budget:
+    """What is left of a share of a budget, some of which is spent; always something."""
+    if budget.seconds is not None:
+        return Budget(seconds=max(SHORTEST, share * budget.seconds - (time.perf_counter() - started)))
+    assert budget.steps is not None
+    return Budget(steps=max(1, int(share * budget.steps) - steps))
