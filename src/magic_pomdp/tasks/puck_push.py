@@ -40,7 +40,7 @@ class PuckPush(Task):
     scenarios = 30
     search_depth = 20  # the paper's 100 spends nearly all of a search on rollouts that are lost anyway
     macro_length = 2
-    doubt = 70.0  # a puck that is lost or at a wall
+    doubt = 70.0  # with time to plan, what plans find for a puck that is lost or at a wall
     pomcpow = PomcpowNumbers(100.0, 12.5, 0.1, 7.5, 0.075)
 
     max_steps: int = 100
