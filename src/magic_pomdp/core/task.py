@@ -11,7 +11,7 @@ others only read. A random stream is passed wherever chance is needed (`randomne
 import dataclasses
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, dataclass_transform
 
@@ -264,7 +264,7 @@ class Task:
         """The action of a robot that has no plan yet, in a task that does not wait; shape (action_size,)."""
         return np.zeros(self.action_size)
 
-    def statistics(self, context: np.ndarray, states: np.ndarray) -> dict[str, float | np.ndarray]:
+    def statistics(self, context: np.ndarray, states: np.ndarray) -> Mapping[str, float | np.ndarray]:
         """What else there is to tell of an episode, by name; of all its true states, shape (steps + 1, state_size).
         A number of the episode, or an array with a number of every step."""
         return {}
