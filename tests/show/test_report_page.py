@@ -130,6 +130,16 @@ def test_what_is_no_result_is_refused_with_a_sentence(tmp_path, name):
     assert name in str(refusal.value)
 
 
+def test_a_setting_that_older_results_do_not_have_is_no_difference(tmp_path):
+    cell = json.loads((STORED / "light-dark_macro-despot_0.1s.json").read_text())
+    settings = {**cell["settings"], "xi": 0.5, "patience": 3}
+    (tmp_path / "old.json").write_text(json.dumps(cell))
+    (tmp_path / "new.json").write_text(json.dumps({**cell, "settings": settings}))
+    text = report_page(read_results([tmp_path]))
+    assert "<small>xi 0.5</small>" in text
+    assert "<small>xi 0.95</small>" in text
+
+
 def test_an_empty_folder_is_refused(tmp_path):
     with pytest.raises(ValueError, match="holds no results"):
         read_results([tmp_path])

@@ -117,11 +117,12 @@ def _evaluation_table(task: str, evaluations: Sequence[dict[str, Any]]) -> str:
 
 
 def _variant(one: dict[str, Any], evaluations: Sequence[dict[str, Any]]) -> str:
-    """The settings and parameters that tell an evaluation from others of the same planner, in words."""
+    """The settings and parameters that tell an evaluation from others of the same planner, in words. One that another,
+    of an older version, does not have is no difference."""
     found = []
     for kind in ("settings", "task_parameters"):
         values, others = one.get(kind) or {}, [other.get(kind) or {} for other in _like(one, evaluations)]
-        names = [name for name in values if any(other.get(name) != values[name] for other in others)]
+        names = [name for name in values if any(other.get(name, values[name]) != values[name] for other in others)]
         found += [f"{name.replace('_', ' ')} {values[name]}" for name in names]
     return ", ".join(found)
 
