@@ -31,6 +31,8 @@ from magic_pomdp.show.results import read_results
 from magic_pomdp.testing import check_planner
 
 TOY = f"{Path(__file__).parent / 'toy.py'}:Target"
+CONTEXT = np.array([3.0, 1.0, -2.0, 2.5, -3.0])
+"""Of Light-Dark."""
 
 
 def make_model(path, task, length, score=50.0, seed=0):
@@ -79,21 +81,17 @@ def run(monkeypatch, capfd, tmp_path):
 def test_the_planner_plans(light_dark_model):
     task = make_task("light-dark")
     planner = MagicPlanner(task, light_dark_model, budget=Budget(steps=20_000))
-    context = CONTEXT
-    belief = Belief.initial(task, context)
-    plan = planner.plan(belief, context, seed=1)
+    belief = Belief.initial(task, CONTEXT)
+    plan = planner.plan(belief, CONTEXT, seed=1)
     assert len(plan.values) == 9
     assert (np.linalg.norm(plan.macro_action, axis=1) <= 1.0 + 1e-9).all()
-    again = planner.plan(belief.particles, context, seed=1)
+    again = planner.plan(belief.particles, CONTEXT, seed=1)
     np.testing.assert_array_equal(plan.macro_action, again.macro_action)
     assert plan.value == again.value
-    assert len(planner.generate(belief, context)) == 9
+    assert len(planner.generate(belief, CONTEXT)) == 9
     assert run_episode(task, planner).steps > 0
-    timed = planner.plan(belief, context, budget=Budget(seconds=0.02))
+    timed = planner.plan(belief, CONTEXT, budget=Budget(seconds=0.02))
     assert 0.015 < timed.seconds < 0.2
-
-
-CONTEXT = np.array([3.0, 1.0, -2.0, 2.5, -3.0])
 
 
 @pytest.mark.parametrize("seed", range(4))
