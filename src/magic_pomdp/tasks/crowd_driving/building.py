@@ -41,10 +41,6 @@ class RoadMap:
     def entries(self) -> int:
         return len(self.scene.entries)
 
-    @property
-    def exits(self) -> int:
-        return len(self.scene.exits)
-
 
 @cache
 def load_map(path: str | Path | None = None, variant: str = "default", junction: str | None = None) -> RoadMap:
