@@ -166,6 +166,38 @@ def test_names_of_every_record_and_evaluation_are_reserved():
 class Hurried(Corridor):
     concurrent = True
 
+    def plan_seconds(self, length):
+        return 0.2 * length
+
+
+@dataclass
+class Noting(Scripted):
+    """It notes which budgets it was asked to keep."""
+
+    budget: Budget | None = None
+    asked: list = dataclasses.field(default_factory=list)
+
+    def plan(self, belief, context, *, seed=0, budget=None):
+        self.asked.append(budget)
+        return super().plan(belief, context, seed=seed)
+
+
+@pytest.mark.jit_off
+@pytest.mark.parametrize(
+    ("budget", "first"),
+    [
+        (Budget(seconds=0.6), Budget(seconds=0.2)),
+        (Budget(seconds=0.1), None),
+        (Budget(steps=9), None),
+        (None, None),
+    ],
+)
+def test_a_robot_that_plans_ahead_waits_a_single_step_for_its_first_plan(budget, first):
+    planner = Noting(np.ones((3, 1)), budget)
+    record = run_episode(Hurried(wall=99.0), planner, concurrent=True)
+    assert planner.asked == [first, None]  # for the steps 1 to 3 and 4 to 6
+    assert record.total_return == 7.0
+
 
 @pytest.mark.parametrize(
     ("task", "budget", "concurrent"),

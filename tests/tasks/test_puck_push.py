@@ -141,6 +141,16 @@ def test_likelihood_is_the_density_of_what_is_seen():
 
 
 @pytest.mark.jit_off
+def test_who_does_not_see_the_puck_shares_a_branch():
+    key = make_task("puck-push").observation_key
+    seen, near, far = ([310.0, 310.0, 1.0, x, 310.0] for x in (410.0, 420.0, 435.0))
+    assert key(seen) == key(near) != key(far)
+    assert key(seen) != key([340.0, 310.0, 1.0, 410.0, 310.0])  # another place of the robot
+    blind = key([310.0, 310.0, 0.0, 0.0, 0.0])
+    assert blind == key([900.0, 100.0, 0.0, 0.0, 0.0]) != key(seen)
+
+
+@pytest.mark.jit_off
 def test_the_start_and_the_goal():
     task = make_task("puck-push")
     states, contexts = np.empty((500, 6)), np.empty((500, 2))

@@ -113,8 +113,9 @@ def run_episode(
     """Run an episode to its end, or for the task's max_steps. Its luck depends on (seed, episode) alone.
 
     `watch` is shown every moment of it. If `concurrent`, each macro-action is planned before the one before it is
-    carried out, for the belief expected at its end, as if both happened at the same time; the robot idles until the
-    first plan is made. Default: as the task has it, but not for a planner with a budget in primitive steps.
+    carried out, for the belief expected at its end, as if both happened at the same time; the robot idles for one step,
+    in which the first plan is made. Default: as the task has it, but not for a planner with a budget in primitive
+    steps.
     """
     context, state = draw_beginning(task, new_stream(seed, episode, BEGINNING))
     belief = Belief.initial(task, context, seed=int(stream_key(seed, episode, BELIEF)))
@@ -127,14 +128,15 @@ def run_episode(
     step: tuple[float, np.ndarray | None, np.ndarray | None] = 0.0, None, None
 
     def make_plan(situation: Belief | np.ndarray) -> Plan:
-        plan = planner.plan(situation, context, seed=stream_key(seed, episode, PLAN, len(rewards)))
+        in_time = first_budget(task, planner) if concurrent and not plans else {}
+        plan = planner.plan(situation, context, seed=stream_key(seed, episode, PLAN, len(rewards)), **in_time)
         if len(plan.macro_action) == 0:
             raise ValueError("The planner chose a macro-action without any action in it.")
         plans.append(plan)
         return plan
 
     concurrent = plans_ahead(task, planner) if concurrent is None else concurrent
-    next_plan = idle_plan(task, macro_length(planner) or 1) if concurrent else None
+    next_plan = idle_plan(task) if concurrent else None
     while outcome == RUNNING and len(rewards) < task.max_steps:
         plan = next_plan or make_plan(belief)
         next_plan = None
@@ -212,10 +214,18 @@ def macro_length(planner: Planner) -> int | None:
     return getattr(planner, "macro_length", None) if macro_actions is None else int(macro_actions.lengths.max())
 
 
-def idle_plan(task: Task, length: int) -> Plan:
-    """What the robot does until it has its first plan."""
+def first_budget(task: Task, planner: Planner) -> dict[str, Budget]:
+    """The budget of the first plan, for which the robot waits, if its planner must hurry: the time of a single step."""
+    budget: Budget | None = getattr(planner, "budget", None)
+    if budget is None or budget.seconds is None or budget.seconds <= task.plan_seconds(1):
+        return {}
+    return {"budget": Budget(seconds=task.plan_seconds(1))}
+
+
+def idle_plan(task: Task) -> Plan:
+    """What the robot does in the step in which it makes its first plan."""
     return Plan(
-        np.repeat(check_vector(task.idle(), task.action_size, "idle action")[None], length, axis=0),
+        check_vector(task.idle(), task.action_size, "idle action")[None],
         choice=NOT_PLANNED, value=0.0, lower=None, upper=None, trials=0, nodes=0, depth=0, steps=0, seconds=0.0,
         stopped_by=BUDGET_USED,
     )  # fmt: skip

@@ -76,7 +76,7 @@ class PuckPush(Task):
     failure_reward: float = -100.0
     key_cell: float = 25.0
     """Seen positions in the same cell of this side share a branch of the search. With 1, as in the paper's program,
-    every scenario is alone in its branch, and the search plans with hindsight."""
+    every scenario that sees the puck is alone in its branch, and the search plans with hindsight."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -217,10 +217,12 @@ class PuckPush(Task):
         return value + log_density(off_x, off_y, self.puck_noise)
 
     def observation_key(self, observation):
+        """The cells of robot and puck. While the puck is not seen, all observations are the same: the robot's own noise
+        would tell the scenarios apart, and so, in the search alone, where the puck is."""
         key = 0
-        for i in range(5):
-            cell = observation[i] if i == SEEN else math.floor(observation[i] / self.key_cell)
-            key = 4096 * key + int(cell) + 1024
+        if observation[SEEN] == 1.0:
+            for i in (SEEN_BOT_X, SEEN_BOT_Y, SEEN_PUCK_X, SEEN_PUCK_Y):
+                key = 4096 * key + math.floor(observation[i] / self.key_cell) + 1024
         return key
 
     def upper_bound(self, context, state):

@@ -18,6 +18,7 @@ from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import integer, uniform
 from magic_pomdp.core.scene import Scene, Shape
 from magic_pomdp.core.task import FAILURE, KEYS, RUNNING, SUCCESS, PomcpowNumbers
+from magic_pomdp.macros.spaces import HeldActionSpace
 from magic_pomdp.macros.turn_and_go import TurnAndGoSpace
 from magic_pomdp.tasks.crowd_driving.car import (
     DURATION,
@@ -345,10 +346,15 @@ class CrowdDriving(Traffic):
         return np.array(HANDCRAFTED)
 
     def macro_actions(self, length: int) -> MacroActions:
-        """Turn and go, as published. Those that are learned hold their steering, as by default: who straightens in
-        between cannot take a sharp turn."""
+        """Turn and go, as published."""
         space = TurnAndGoSpace(length, TOP_SPEED, MOST_STEER, HANDCRAFTED)
         return space.decode(space.start)
+
+    def macro_space(self, length: int) -> HeldActionSpace:
+        """Those that are learned hold their steering, for who straightens in between cannot take a sharp turn. Braking
+        is always there: where the road ends, nothing else will do."""
+        brake = (tuple(self.idle()),) * length
+        return dataclasses.replace(HeldActionSpace.of_actions(self.actions(), length), extra=(brake,))
 
     def plan_seconds(self, length: int) -> float:
         """While a macro-action is carried out, less 0.1 s for the belief."""
