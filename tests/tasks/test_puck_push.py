@@ -151,6 +151,17 @@ def test_who_does_not_see_the_puck_shares_a_branch():
 
 
 @pytest.mark.jit_off
+def test_beyond_a_search_a_puck_at_a_wall_is_worth_less():
+    task = make_task("puck-push")
+    for room, share in ((240.0, 0.8), (50.0, 0.2), (0.0, 0.0)):
+        for y in (56.0 + room, 542.0 - room):
+            state = np.array([300.0, 299.0, 600.0, y, 10.0, RUNNING])
+            assert task.value_beyond(CONTEXT, state) == pytest.approx(share * task.upper_bound(CONTEXT, state))
+    assert task.value_beyond(CONTEXT, np.array([300.0, 299.0, 600.0, 300.0, 99.0, RUNNING])) == 0.0  # too late
+    assert task.value_beyond(CONTEXT, np.array([300.0, 299.0, 600.0, 300.0, 10.0, FAILURE])) == 0.0
+
+
+@pytest.mark.jit_off
 def test_the_start_and_the_goal():
     task = make_task("puck-push")
     states, contexts = np.empty((500, 6)), np.empty((500, 2))

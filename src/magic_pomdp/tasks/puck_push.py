@@ -25,6 +25,11 @@ SEEN_BOT_X, SEEN_BOT_Y, SEEN, SEEN_PUCK_X, SEEN_PUCK_Y = range(5)
 
 BOARD = 600.0
 """A length in whose units positions on the board are small numbers."""
+PUCK_LEFT, PUCK_RIGHT, PUCK_BOTTOM, PUCK_TOP = 53.0, 1234.0, 56.0, 542.0
+"""Where the puck may be."""
+TRUST, WIDE_ROOM = 0.8, 200.0
+"""How much of its bound a puck is worth to a search that looks no further, and so many millimetres or more off all walls;
+nearer to one it is worth less, and nothing at it."""
 LOG_TWO_PI = math.log(2.0 * math.pi)
 
 
@@ -191,7 +196,7 @@ class PuckPush(Task):
     def on_board(self, state):
         """Whether robot and puck are both where they may be."""
         bot = 75.0 < state[BOT_X] < 1212.0 and 78.0 < state[BOT_Y] < 520.0
-        return bot and 53.0 < state[PUCK_X] < 1234.0 and 56.0 < state[PUCK_Y] < 542.0
+        return bot and PUCK_LEFT < state[PUCK_X] < PUCK_RIGHT and PUCK_BOTTOM < state[PUCK_Y] < PUCK_TOP
 
     def hidden(self, state):
         """Whether the puck is in one of the strips."""
@@ -241,6 +246,13 @@ class PuckPush(Task):
             return moving_for_ever + fade * (self.goal_reward - moving_for_ever)
         at_the_end = moving_for_ever + self.discount ** (moves_left - 1.0) * (self.failure_reward - moving_for_ever)
         return max(self.failure_reward, at_the_end)  # too late: the failure can only be put off
+
+    def value_beyond(self, context, state):
+        """Part of the bound: the less, the nearer the puck is to a wall, for there the robot can hardly get behind it.
+        Without this, a search that does not see the end of it would wander about."""
+        x, y = state[PUCK_X], state[PUCK_Y]
+        room = min(x - PUCK_LEFT, PUCK_RIGHT - x, y - PUCK_BOTTOM, PUCK_TOP - y)
+        return TRUST * max(0.0, min(1.0, room / WIDE_ROOM)) * max(0.0, self.upper_bound(context, state))
 
     def way_behind_puck(self, context, state):
         """How far the robot drives to where it touches the puck opposite the goal, round the puck if that is in the
