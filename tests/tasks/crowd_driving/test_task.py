@@ -225,9 +225,10 @@ def test_handcrafted_macro_actions_straighten_and_learned_ones_hold_their_steeri
     space, handcrafted = task.macro_space(3), task.macro_actions(3)
     learned = space.decode(space.start)
     assert (space.count, space.size, len(handcrafted)) == (7, 2, 7)
-    np.testing.assert_allclose(learned.actions[:, :2], handcrafted.actions[:, :2], atol=1e-12)
+    np.testing.assert_allclose(learned.actions[:7, :2], handcrafted.actions[:, :2], atol=1e-12)
     assert (handcrafted.actions[:, 2, 1] == 0.0).all()
     np.testing.assert_array_equal(learned.actions[:, 2], learned.actions[:, 0])
+    assert learned.actions[7:].tolist() == [[[0.0, 0.0]] * 3]  # and whatever is learned, the robot can brake
 
 
 def test_the_generator_that_ships_serves_both_variants():
@@ -235,7 +236,7 @@ def test_the_generator_that_ships_serves_both_variants():
     context, state = begin(task)
     planner = MagicPlanner(task)
     macro_actions = planner.generate(np.array([state]), context)
-    assert macro_actions.actions.shape == (7, 3, 2)
+    assert macro_actions.actions.shape == (8, 3, 2)
     assert (np.abs(macro_actions.actions) <= [6.0, math.radians(15.001)]).all()
     assert planner.model.space_for(make_task("crowd-driving", variant="reference")) == planner.space
     with pytest.raises(ValueError, match="features of a particle"):
