@@ -153,7 +153,7 @@ def test_who_does_not_see_the_puck_shares_a_branch():
 @pytest.mark.jit_off
 def test_beyond_a_search_a_puck_at_a_wall_is_worth_less():
     task = make_task("puck-push")
-    for room, share in ((240.0, 0.8), (50.0, 0.2), (0.0, 0.0)):
+    for room, share in ((240.0, 0.5), (50.0, 0.125), (0.0, 0.0)):
         for y in (56.0 + room, 542.0 - room):
             state = np.array([300.0, 299.0, 600.0, y, 10.0, RUNNING])
             assert task.value_beyond(CONTEXT, state) == pytest.approx(share * task.upper_bound(CONTEXT, state))

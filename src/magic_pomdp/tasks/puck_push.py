@@ -27,7 +27,7 @@ BOARD = 600.0
 """A length in whose units positions on the board are small numbers."""
 PUCK_LEFT, PUCK_RIGHT, PUCK_BOTTOM, PUCK_TOP = 53.0, 1234.0, 56.0, 542.0
 """Where the puck may be."""
-TRUST, WIDE_ROOM = 0.8, 200.0
+TRUST, WIDE_ROOM = 0.5, 200.0
 """How much of its bound a puck is worth to a search that looks no further, if it is so many millimetres off all walls;
 nearer to one it is worth less, and nothing at it."""
 LOG_TWO_PI = math.log(2.0 * math.pi)
