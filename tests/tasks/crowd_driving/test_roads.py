@@ -268,7 +268,7 @@ def test_inside_agrees_with_shapely(road_map):
     on_edges = [area.boundary.interpolate(u, normalized=True) for area in road_map.scene.areas for u in rng.random(150)]
     near_edges = shapely.get_coordinates(on_edges) + rng.normal(0.0, 0.1, (len(on_edges), 2))
     for x, y in np.vstack([around, near_edges, rng.uniform((370, 400), (450, 490), (500, 2))]):
-        entry, exit = rng.integers(road_map.entries), rng.integers(road_map.exits)
+        entry, exit = rng.integers(road_map.entries), rng.integers(len(road_map.scene.exits))
         areas = (0, road_map.scene.entry_area(entry), road_map.scene.exit_area(exit))
         expected = any(road_map.scene.areas[area].covers(shapely.Point(x, y)) for area in areas)
         assert inside(road_map.tables, x, y, sum(1 << area for area in areas)) == expected
