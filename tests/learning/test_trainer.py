@@ -152,7 +152,8 @@ def test_what_ends_a_training(tmp_path):
 
 
 def test_the_card_tells_how_the_model_was_made(tmp_path):
-    trained = train(Target(), settings(macro_length=2, seed=5), tmp_path, command="magic-pomdp train …")
+    command = "magic-pomdp train … --out 'my runs/1' --resume"
+    trained = train(Target(), settings(macro_length=2, seed=5), tmp_path, command=command)
     model = load_model(trained.model)
     card = model.card
     assert (card["task"], card["seed"], card["updates"], card["command"]) == ("target", 5, 60, "magic-pomdp train …")

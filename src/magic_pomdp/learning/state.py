@@ -1,6 +1,7 @@
 """What a training has reached, and the folder in which it is kept."""
 
 import dataclasses
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -162,7 +163,7 @@ class TrainingState:
         known = ("return_mean", "return_stderr", "success_rate", "episodes", "plan_steps", "concurrent")
         return {
             **{name: value for name, value in self._identity().items() if name != "shape"},
-            "command": self.command,
+            "command": _that_repeats(self.command),
             "seed": self.settings.seed,
             "minutes": self.best["minutes"],
             "updates": self.best["updates"],
@@ -170,6 +171,11 @@ class TrainingState:
             "score": {name: score[name] for name in known if name in score},  # older trainings do not tell all
             "chosen_by": {name: self.best[name] for name in known if name in self.best},
         }
+
+
+def _that_repeats(command: str) -> str:
+    """A command to train the same elsewhere: without the folder of this training, and from the beginning."""
+    return re.sub(r" --(no-)?resume| --out[ =]('[^']*'|\S+)", "", command)
 
 
 def _parameters(task: Task) -> dict[str, Any]:
