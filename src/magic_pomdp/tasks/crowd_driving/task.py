@@ -19,7 +19,6 @@ from magic_pomdp.core.randomness import integer, uniform
 from magic_pomdp.core.scene import Scene, Shape
 from magic_pomdp.core.task import FAILURE, KEYS, RUNNING, SUCCESS, PomcpowNumbers
 from magic_pomdp.macros.spaces import HeldActionSpace
-from magic_pomdp.macros.turn_and_go import TurnAndGoSpace
 from magic_pomdp.tasks.crowd_driving.car import (
     DURATION,
     MOST_STEER,
@@ -49,25 +48,23 @@ from magic_pomdp.tasks.crowd_driving.features import (
 )
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
 from magic_pomdp.tasks.crowd_driving.layout import ARC, AREA, CARS_FROM, PROGRESS, ROAD_END, SEEN, STEPS, TRACK
+from magic_pomdp.tasks.crowd_driving.macro_sets import HANDCRAFTED, TOP_SPEED, held_actions, turn_and_go
 from magic_pomdp.tasks.crowd_driving.path import POINT, lay_path, leaves_areas
 from magic_pomdp.tasks.crowd_driving.roads import FIRST_ENTRY, JUNCTION, draw_place, inside, place_on
 from magic_pomdp.tasks.crowd_driving.traffic import DRAWS, Traffic
 
-TOP_SPEED = 6.0
 ACCELERATION = 3.0
 SLOW = 3.0
 """A robot slower than this stalls traffic."""
-HANDCRAFTED = (
-    (6.0, -MOST_STEER), (6.0, 0.0), (6.0, MOST_STEER), (3.0, -0.5 * MOST_STEER), (3.0, 0.0), (3.0, 0.5 * MOST_STEER),
-    (0.0, 0.0),
-)  # fmt: skip
-"""Speed and steering of the handcrafted macro-actions."""
 LOOK, LOOK_TIME = 4.0, 0.5
 """A driver steers for the point of the path so many metres, and so many seconds at the present speed, ahead."""
 SHORTCUT = 1.1
 """The robot may come on faster than it drives, where it cuts a bend of the path."""
 ROUND_THE_END = 5.0
 """Beside its path, the robot may find so many metres more of road than on it."""
+
+NEARLY = 0.9
+"""To run out of road costs at most this share of a failure: a car that stands is better than one that crashes."""
 
 
 class CrowdDriving(Traffic):
@@ -312,10 +309,12 @@ class CrowdDriving(Traffic):
         return min(total, self.progress_reward * POINT * max(0.0, left))
 
     def value_beyond(self, context, state):
-        """Where the road ends before the episode does: steps of stalling, or else a failure."""
+        """Where the road ends before the episode does: steps of stalling, or nearly a failure. Not discounted, for they
+        will count in full, and the road that they lack is used up now."""
         steps = self.max_steps - state[STEPS]
         lasting = steps_to_drive(POINT * (context[ROAD_END] - state[PROGRESS]), SLOW)
-        return max(self.failure_reward, self.slow_reward * max(0.0, steps - lasting))
+        stalling = max(NEARLY * self.failure_reward, self.slow_reward * max(0.0, steps - lasting))
+        return stalling / self.discount**self.search_depth
 
     @not_inlined
     def drive(self, context, state):
@@ -346,15 +345,10 @@ class CrowdDriving(Traffic):
         return np.array(HANDCRAFTED)
 
     def macro_actions(self, length: int) -> MacroActions:
-        """Turn and go, as published."""
-        space = TurnAndGoSpace(length, TOP_SPEED, MOST_STEER, HANDCRAFTED)
-        return space.decode(space.start)
+        return turn_and_go(length)
 
     def macro_space(self, length: int) -> HeldActionSpace:
-        """Those that are learned hold their steering, for who straightens in between cannot take a sharp turn. Braking
-        is always there: where the road ends, nothing else will do."""
-        brake = (tuple(self.idle()),) * length
-        return dataclasses.replace(HeldActionSpace.of_actions(self.actions(), length), extra=(brake,))
+        return held_actions(length)
 
     def plan_seconds(self, length: int) -> float:
         """While a macro-action is carried out, less 0.1 s for the belief."""
