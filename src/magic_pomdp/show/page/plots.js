@@ -4,7 +4,19 @@
 const Plots = (() => {
   const { short, svg, ticks } = Charts;
   const ROW = 30;
+  const LETTER = 7.6; // its width, about
   const CURVES_HEIGHT = 280;
+
+  /** A name in lines of at most so many letters, broken behind commas. */
+  function broken(name, letters) {
+    const lines = [""];
+    for (const part of name.split(/(?<=,) /)) {
+      const last = lines[lines.length - 1];
+      if (last && last.length + 1 + part.length > letters) lines.push(part);
+      else lines[lines.length - 1] = last ? `${last} ${part}` : part;
+    }
+    return lines;
+  }
 
   function text(content, attributes) {
     const element = svg("text", attributes);
@@ -86,11 +98,12 @@ const Plots = (() => {
 
     rows(width) {
       const { rows } = this.plot;
-      const wanted = 7.6 * Math.max(...rows.map(({ name }) => name.length)) + 14;
+      const wanted = LETTER * Math.max(...rows.map(({ name }) => name.length)) + 14;
       const above = wanted > 0.4 * width; // names stand beside their rows, or above them
       const left = above ? 12 : wanted;
       const right = 16;
-      const tall = above ? 1.6 * ROW : ROW;
+      const names = rows.map(({ name }) => (above ? broken(name, width / LETTER) : [name]));
+      const tall = above ? (1 + 0.6 * Math.max(...names.map((lines) => lines.length))) * ROW : ROW;
       const height = rows.length * tall + 30;
       this.picture.style.height = `${height}px`;
       const numbers = rows.flatMap(({ value, error, others }) => [value - error, value + error, ...others.map((other) => other.value)]);
@@ -101,10 +114,13 @@ const Plots = (() => {
         text(minus(value), { x: toX(value), y: height - 6, "text-anchor": "middle" }),
       ]);
       rows.forEach(({ name, value, error, others }, i) => {
-        const y = 4 + tall * (i + (above ? 0.7 : 0.5));
+        const y = above ? 4 + tall * (i + 1) - 0.48 * ROW : 4 + tall * (i + 0.5);
         const group = svg("g");
-        const place = above ? { x: 0, y: y - 13, "text-anchor": "start" } : { x: left - 10, y: y + 4, "text-anchor": "end" };
-        group.append(text(name, { class: "name", ...place }));
+        names[i].forEach((line, k) => {
+          const up = 13 + 0.6 * ROW * (names[i].length - 1 - k);
+          const place = above ? { x: 0, y: y - up, "text-anchor": "start" } : { x: left - 10, y: y + 4, "text-anchor": "end" };
+          group.append(text(line, { class: "name", ...place }));
+        });
         for (const other of others) group.append(sign(other.name, toX(other.value), y));
         group.append(svg("line", { class: "whisker", x1: toX(value - error), x2: toX(value + error), y1: y, y2: y }), sign("ours", toX(value), y));
         const said = [`${name}: ${short(value)} ± ${short(error)}`, ...others.map((other) => `${other.name}: ${short(other.value)}`)];
