@@ -12,13 +12,9 @@ HANDCRAFTED = (
     (0.0, 0.0),
 )  # fmt: skip
 """Speed and steering, as published."""
-STEADY = 3.5
+UNHURRIED = 3.5
 """Just fast enough not to stall traffic, whatever the noise."""
-ALWAYS = (
-    (TOP_SPEED, -MOST_STEER), (TOP_SPEED, 0.0), (TOP_SPEED, MOST_STEER),
-    (STEADY, -MOST_STEER), (STEADY, 0.0), (STEADY, MOST_STEER),
-    (0.0, 0.0),
-)  # fmt: skip
+ALWAYS = (*HANDCRAFTED[:3], (UNHURRIED, -MOST_STEER), (UNHURRIED, 0.0), (UNHURRIED, MOST_STEER), HANDCRAFTED[-1])
 """What is there beside what is learned."""
 BENDS = ((TOP_SPEED, -0.5 * MOST_STEER), (TOP_SPEED, 0.5 * MOST_STEER))
 """What learning sets out from."""

@@ -62,7 +62,6 @@ SHORTCUT = 1.1
 """The robot may come on faster than it drives, where it cuts a bend of the path."""
 ROUND_THE_END = 5.0
 """Beside its path, the robot may find so many metres more of road than on it."""
-
 NEARLY = 0.9
 """To run out of road costs at most this share of a failure: a car that stands is better than one that crashes."""
 
