@@ -114,7 +114,9 @@ def test_a_doubted_plan_is_compared_with_one_of_primitive_actions(light_dark_mod
 
     monkeypatch.setattr(type(task), "doubt", learned.value)  # not less than that
     plan = planner.plan(belief, CONTEXT, seed=seed)
-    assert (plan.value, plan.steps) == (learned.value, learned.steps)
+    assert plan.value >= learned.value
+    assert len(plan.values) == len(learned.values)
+    assert plan.steps >= 20_000 or plan.stopped_by == "gap closed"
 
 
 def test_a_doubting_planner_keeps_its_time(light_dark_model, monkeypatch):

@@ -272,6 +272,18 @@ def test_the_same_seed_gives_the_same_plan_and_another_seed_another():
     assert first != other
 
 
+def test_a_search_goes_on_where_it_stopped():
+    planner, belief = light_dark(scenarios=20, search_depth=60)
+    with pytest.raises(ValueError, match="no search to go on with"):
+        planner.go_on(Budget(steps=100))
+    plan = planner.plan(belief, LIGHT_DARK_CONTEXT, budget=Budget(steps=20_000), seed=4)
+    more = planner.go_on(Budget(steps=50_000))
+    assert more.steps >= plan.steps + 50_000
+    assert more.nodes > plan.nodes
+    assert plan.lower <= more.lower <= more.upper <= plan.upper
+    assert planner.go_on(Budget(seconds=0.01)).steps > more.steps
+
+
 def test_other_kinds_of_numbers_and_arrays_need_no_compiling(jit):
     planner, belief = light_dark()
     before = len(extend.signatures), len(plant.signatures)

@@ -23,8 +23,9 @@ SHORTEST = 1e-6
 class MagicPlanner:
     """Macro-DESPOT with learned macro-actions. Use one planner for many plans, but not for two at a time.
 
-    For a task with a `doubt` they have half of the budget. If they find less than that, the rest is for the primitive
-    actions, and the better of both plans counts: a robot that is stuck may need a move that no training has shown.
+    For a task with a `doubt` there is a pause after half of the budget. If they have found less than that, the rest is
+    for the primitive actions, and the better of both plans counts: a robot that is stuck may need a move that no
+    training has shown. Otherwise the search goes on.
     """
 
     def __init__(
@@ -76,13 +77,16 @@ class MagicPlanner:
             keep_tree=keep_tree,
         )
         self._last = self._despot
-        if self._other is not None and plan.value < self.task.doubt:
+        if self._other is not None:
             rest = _rest(budget, 1.0, started, plan.steps)
-            other = self._other.plan(belief, context, budget=rest, seed=seed, keep_tree=keep_tree)
-            steps = plan.steps + other.steps
-            if other.value > plan.value:
-                plan, self._last = other, self._other
-            plan = dataclasses.replace(plan, steps=steps)
+            if plan.value >= self.task.doubt:
+                plan = self._despot.go_on(rest, keep_tree=keep_tree)
+            else:
+                other = self._other.plan(belief, context, budget=rest, seed=seed, keep_tree=keep_tree)
+                steps = plan.steps + other.steps
+                if other.value > plan.value:
+                    plan, self._last = other, self._other
+                plan = dataclasses.replace(plan, steps=steps)
         return dataclasses.replace(plan, seconds=time.perf_counter() - started)
 
     def last_tree(self) -> TreeSnapshot:

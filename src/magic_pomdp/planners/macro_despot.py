@@ -117,6 +117,7 @@ class MacroDespot:
         assert price is not None
         self._rules = Rules(int(depth), float(self.settings.xi), POLICIES[policy], float(price))
         self._tree = new_tree(task, self.scenarios, self.settings.tree_nodes, depth)
+        self._planned: tuple[np.ndarray, Choices, MacroActions] | None = None
 
     def plan(
         self,
@@ -138,17 +139,23 @@ class MacroDespot:
         macro_actions = self.macro_actions if macro_actions is None else self._check(macro_actions)
         lengths = macro_actions.lengths
         choices = Choices(macro_actions.actions, lengths, self.task.discount ** lengths.astype(np.float64))
-        search = (self.task, context, choices, self._rules, self._tree)
-        plant(*search, particles, stream_key(seed))
+        plant(self.task, context, choices, self._rules, self._tree, particles, stream_key(seed))
         upper = self._tree.nodes[ROOT].upper
         if not np.isfinite(upper):
             raise ValueError(
                 f"The upper bound of {self.task.name} must be finite, but is {upper} on average for this belief."
             )
-        finished = spend(
-            budget or self.budget, started, self._tree.counters, lambda step_limit: extend(*search, step_limit)
-        )
-        return self._result(macro_actions, finished, started, keep_tree)
+        self._planned = context, choices, macro_actions
+        return self._search(budget or self.budget, started, keep_tree)
+
+    def go_on(self, budget: Budget, *, keep_tree: bool = False) -> Plan:
+        """Search on where the last plan stopped. The new plan counts the steps of both, and the seconds of this one."""
+        started = time.perf_counter()
+        if self._planned is None:
+            raise ValueError("There is no search to go on with: call plan first.")
+        if budget.steps is not None:
+            budget = Budget(steps=int(self._tree.counters[0].steps) + budget.steps)
+        return self._search(budget, started, keep_tree)
 
     def last_tree(self) -> TreeSnapshot:
         """The search tree of the last plan, in place: the next plan overwrites it."""
@@ -163,7 +170,16 @@ class MacroDespot:
             )
         return macro_actions
 
-    def _result(self, macro_actions: MacroActions, finished: bool, started: float, keep_tree: bool) -> Plan:
+    def _search(self, budget: Budget, started: float, keep_tree: bool) -> Plan:
+        """Extend the tree until so many steps are simulated in it, or so many seconds have passed."""
+        assert self._planned is not None
+        context, choices, macro_actions = self._planned
+        finished = spend(
+            budget,
+            started,
+            self._tree.counters,
+            lambda step_limit: extend(self.task, context, choices, self._rules, self._tree, step_limit),
+        )
         counters, root = self._tree.counters[0], self._tree.nodes[ROOT]
         branches = self._tree.branches[root.first_branch : root.first_branch + len(macro_actions)]
         values = branches["lower"].copy()
