@@ -71,6 +71,17 @@ def test_settings_reach_the_planner(run, tmp_path):
     assert report["task_parameters"]["accuracy"] == 0.9
 
 
+def test_planning_ahead_is_a_choice(run, tmp_path):
+    for choice, told in (((), ""), (("--plan-ahead", "yes"), "_ahead"), (("--plan-ahead", "no"), "_waiting")):
+        code, _, _ = run("evaluate", "tiger", "--episodes", 1, *SMALL, "--workers", 0, *choice)
+        assert code == 0
+        path = tmp_path / "results" / f"tiger_macro-despot_L1_300steps_seed0_1episodes{told}_K10_D8_max_steps=8.json"
+        assert json.loads(path.read_text())["concurrent"] is (told == "_ahead")
+    code, _, err = run("evaluate", "tiger", "--plan-ahead", "perhaps")
+    assert code == 2
+    assert "yes" in err
+
+
 def test_settings_reach_pomcpow(run, tmp_path):
     options = ("--exploration", 40, "--action-widening", 3, "--observation-exponent", 0.2, "--search-depth", 4)
     small = ("--steps", 200, "--set", "max_steps=3", "--workers", 0)
@@ -202,9 +213,9 @@ from magic_pomdp.running import evaluate as module
 if __name__ == "__main__":
     whole = module.evaluate
 
-    def announced(*arguments):
+    def announced(*arguments, **named):
         advance = arguments[-1]
-        return whole(*arguments[:-1], lambda record: (advance(record), print("episode", flush=True)))
+        return whole(*arguments[:-1], lambda record: (advance(record), print("episode", flush=True)), **named)
 
     module.evaluate = announced
     sys.exit(cli.main())

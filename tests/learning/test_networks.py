@@ -7,7 +7,14 @@ import torch
 
 from magic_pomdp import Belief, BezierSpace, HeldActionSpace, make_task, new_stream
 from magic_pomdp.learning.generator import Features, Generator, GeneratorShape, place
-from magic_pomdp.learning.networks import FlatCritic, GeneratorNetwork, Normaliser, SetCritic, _PooledLayer
+from magic_pomdp.learning.networks import (
+    FlatCritic,
+    GeneratorNetwork,
+    Normaliser,
+    SetCritic,
+    _IntoBox,
+    _PooledLayer,
+)
 from magic_pomdp.learning.replay import Experience
 
 SPACES = {"sphere": BezierSpace(4, 3), "box": HeldActionSpace(2, (-1.0, 0.0), (1.0, 3.0), ((0.0, 1.0), (1.0, 3.0)))}
@@ -73,8 +80,7 @@ def test_a_generator_begins_at_the_handcrafted_set(kind):
     _, inputs = fitted(shape, some_experience(shape))
     with torch.no_grad():
         means, stds = make_generator(shape, std=0.08)(inputs)
-    start = np.clip(SPACES[kind].start, -0.95, 0.95) if kind == "box" else SPACES[kind].start
-    assert np.abs(place(means.numpy(), kind) - start).max() < 0.3
+    assert np.abs(place(means.numpy(), kind) - SPACES[kind].start).max() < 0.3
     assert 0.06 < stds.mean() < 0.1
 
 
@@ -99,8 +105,9 @@ def test_particles_and_macro_actions_have_no_order():
     shuffled = normaliser(torch.from_numpy(experience.particles[:, ::-1].copy()), torch.from_numpy(experience.context))
     network, critic = make_generator(shape), SetCritic(shape, 16)
     torch.testing.assert_close(network(inputs)[0], network(shuffled)[0], atol=1e-5, rtol=1e-4)
-    parameters = torch.from_numpy(experience.parameters)
-    one, other = critic(critic.describe(inputs), parameters), critic(critic.describe(shuffled), parameters.flip(1))
+    parameters, floor = torch.from_numpy(experience.parameters), torch.from_numpy(experience.floor)
+    one = critic(critic.describe(inputs), parameters, floor)
+    other = critic(critic.describe(shuffled), parameters.flip(1), floor)
     torch.testing.assert_close(one.value, other.value, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(one.values, other.values.flip(1), atol=1e-4, rtol=1e-4)
 
@@ -114,9 +121,10 @@ def test_samples_are_spread_as_told_and_carry_gradients():
         assert parameters.shape == (2000, shape.count, shape.size)
         assert (std > shape.std_range[0]).all()
         assert (std < shape.std_range[1]).all()
-        free = parameters if kind == "sphere" else torch.atanh(parameters)
-        spread = (free - network(inputs)[0]).std().item()
+        inside = parameters.abs() < 1.0  # all but those that were clipped
+        spread = (parameters - network(inputs)[0])[inside].std().item()
         assert spread == pytest.approx(std.mean().item(), rel=0.15)
+        assert (parameters.abs() <= 1.0).all()
         gradients = torch.autograd.grad(parameters.sum(), list(network.parameters()))
         assert all(torch.isfinite(gradient).all() for gradient in gradients)
         assert all(gradient.abs().sum() > 0 for gradient in gradients)
@@ -140,15 +148,45 @@ def test_critics_judge():
     shape = make_shape()
     experience = some_experience(shape)
     _, inputs = fitted(shape, experience)
-    parameters = torch.from_numpy(experience.parameters)
-    judged = SetCritic(shape, 16)(SetCritic(shape, 16).describe(inputs), parameters)
+    parameters, floor = torch.from_numpy(experience.parameters), torch.from_numpy(experience.floor)
+    judged = SetCritic(shape, 16)(SetCritic(shape, 16).describe(inputs), parameters, floor)
     assert judged.value.shape == judged.value_std.shape == (40,)
     assert judged.values.shape == judged.values_std.shape == (40, shape.count)
     assert (judged.values_std > 0.0).all()
     flat = FlatCritic(shape, 8)
-    judged = flat(flat.describe(inputs), parameters)
+    judged = flat(flat.describe(inputs), parameters, floor)
     assert judged.value.shape == (40,)
     assert judged.values is None
+
+
+def test_what_is_worth_less_than_what_is_always_there_hardly_counts():
+    shape = make_shape()
+    experience, critic = some_experience(shape), SetCritic(shape, 16)
+    _, inputs = fitted(shape, experience)
+    with torch.no_grad():
+        for weight in critic.correct.parameters():  # the soft maximum alone
+            weight.zero_()
+    parameters = torch.from_numpy(experience.parameters).requires_grad_()
+
+    def judge(floor):
+        judged = critic(critic.describe(inputs), parameters, torch.full((40,), floor))
+        return judged, torch.autograd.grad(judged.value.sum(), parameters)[0].abs().sum()
+
+    alone, pull = judge(-np.inf)
+    best = alone.values.max(1).values
+    assert (alone.value >= best).all()
+    torch.testing.assert_close(alone.value, best, atol=0.12, rtol=0.0)
+    under, weaker = judge(best.max().item() + 1.0)
+    torch.testing.assert_close(under.value, torch.full((40,), best.max().item() + 1.0), atol=1e-3, rtol=0.0)
+    assert weaker < 1e-3 * pull
+
+
+def test_a_parameter_at_its_limit_can_come_back():
+    free = torch.tensor([-1.5, -0.5, 0.5, 1.5], requires_grad=True)
+    placed = _IntoBox.apply(free)
+    np.testing.assert_array_equal(placed.detach(), place(free.detach().numpy(), "box"))
+    for direction, passed in ((1.0, [0, 1, 1, 1]), (-1.0, [-1, -1, -1, 0])):  # descent goes against the gradient
+        assert torch.autograd.grad(direction * placed.sum(), free, retain_graph=True)[0].tolist() == passed
 
 
 def test_the_pooled_layer_and_its_gradient():

@@ -157,7 +157,8 @@ def test_the_card_tells_how_the_model_was_made(tmp_path):
     model = load_model(trained.model)
     card = model.card
     assert (card["task"], card["seed"], card["updates"], card["command"]) == ("target", 5, 60, "magic-pomdp train …")
-    assert card["space"] == {"space": "held action", "count": 2, "size": 1, "length": 2}
+    size = {"count": 2, "size": 1, "length": 2}
+    assert card["space"] == {"space": "held action", **size, "least": [-1.0], "most": [1.0]}
     assert card["score"]["episodes"] == 5
     assert card["score"]["concurrent"] is card["chosen_by"]["concurrent"] is False
     assert trained.model.stat().st_size < 2_000_000
@@ -234,6 +235,7 @@ def test_an_infinite_value_ends_the_training(tmp_path, monkeypatch):
         train(Target(), TINY, tmp_path)
     arrays, about = load_arrays(checkpoints(tmp_path)[0], "checkpoint")
     assert about["plans"] == 55
+    assert (arrays.pop("replay.floor") == -np.inf).all()  # nothing is always in this task's set
     assert all(np.isfinite(array).all() for array in arrays.values())
 
 

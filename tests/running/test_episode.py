@@ -10,7 +10,7 @@ from numba import config
 
 from magic_pomdp import FAILURE, RUNNING, SUCCESS, Budget, DespotSettings, MacroDespot, Plan, Task, make_task, uniform
 from magic_pomdp.running.episode import RESERVED, run_episode
-from magic_pomdp.running.evaluate import PlannerChoice, describe
+from magic_pomdp.running.evaluate import PlannerChoice, describe, evaluate
 
 SMALL = DespotSettings(scenarios=20, search_depth=10)
 
@@ -209,6 +209,14 @@ def test_a_robot_that_plans_ahead_waits_a_single_step_for_its_first_plan(budget,
 )
 def test_an_evaluation_tells_whether_it_planned_ahead(task, budget, concurrent):
     assert describe(task, PlannerChoice(budget=budget), 0).to_json()["concurrent"] is concurrent
+
+
+@pytest.mark.parametrize("concurrent", [None, False, True])
+def test_an_evaluation_plans_ahead_if_told_to(concurrent):
+    planner = Noting(np.ones((3, 1)), Budget(steps=9))
+    evaluation = evaluate(Hurried(wall=99.0), lambda task: planner, 1, workers=0, concurrent=concurrent)
+    assert evaluation.concurrent is bool(concurrent)
+    assert len(planner.asked) == (2 if concurrent else 3)  # of the 7 steps one is idle
 
 
 def test_an_episode_depends_on_seed_and_number_alone():

@@ -61,6 +61,10 @@ class EvaluateSettings:
     steps: Annotated[int | None, default("INT", "none")] = None
     """Budget of a plan in primitive steps instead: it gives the same result in every run. A first trial is always
     made."""
+    plan_ahead: Annotated[
+        Literal["yes", "no"] | None, default("{yes,no}", "in seconds, if the task's world does not wait; in steps, no")
+    ] = None
+    """Plan each macro-action while the one before it is carried out, for what is expected at its end."""
     episodes: int = 100
     """Number of episodes."""
     seed: int = 0
@@ -174,10 +178,13 @@ def evaluate(task: TaskName, /, settings: EvaluateSettings) -> int:
         settings.model,
     )
     path = check_writable(settings.json or _default_path(the_task, choice, settings))
+    ahead = None if settings.plan_ahead is None else settings.plan_ahead == "yes"
     code = FINE
     try:
         with episode_progress(settings.episodes) as advance:
-            evaluation = run_evaluation(the_task, choice, settings.episodes, settings.seed, settings.workers, advance)
+            evaluation = run_evaluation(
+                the_task, choice, settings.episodes, settings.seed, settings.workers, advance, concurrent=ahead
+            )
     except EvaluationFailed as failure:
         evaluation, code = failure.evaluation, complain_of_failure(failure)
     except EvaluationInterrupted as interruption:
@@ -287,6 +294,7 @@ def _default_path(task: "Task", choice: "PlannerChoice", settings: EvaluateSetti
         f"seed{settings.seed}",
         f"{settings.episodes}episodes",
     ]
+    parts += [{"yes": "ahead", "no": "waiting"}[settings.plan_ahead]] if settings.plan_ahead is not None else []
     parts += [str(Path(settings.model).with_suffix(""))] if settings.model is not None else []
     for name, short in SHORT_NAMES.items():
         value = getattr(settings, name)

@@ -9,7 +9,7 @@ import numpy as np
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.randomness import new_stream, stream_key
 from magic_pomdp.core.task import Task
-from magic_pomdp.learning.generator import Features, Generator, GeneratorShape, draw_normal, place, unplace
+from magic_pomdp.learning.generator import Features, Generator, GeneratorShape, draw_normal, place
 from magic_pomdp.learning.replay import Experience
 from magic_pomdp.macros.spaces import MacroSpace
 from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespot
@@ -132,7 +132,7 @@ class Collector:
         generator = self._current(LIVE if training else EVALUATED)
         if generator is None:
             noise = self.setup.warmup_std * draw_normal(new_stream(seed, SAMPLING), self.space.start.shape)
-            parameters = place(unplace(self.space.start, self.space.kind) + noise, self.space.kind)
+            parameters = place(self.space.start + noise, self.space.kind)
         elif training:
             parameters = generator.sample(particles, known, new_stream(seed, SAMPLING))
         else:
@@ -141,7 +141,8 @@ class Collector:
         plan = self.despot.plan(belief, context, macro_actions=self.space.decode(parameters), budget=budget, seed=seed)
         if training:
             assert plan.values is not None
-            self._rows.append((particles, known, parameters, plan.value, plan.values[:count]))
+            floor = plan.values[count:].max(initial=-np.inf)
+            self._rows.append((particles, known, parameters, plan.value, plan.values[:count], floor))
         return plan
 
     def _current(self, row: int) -> Generator | None:

@@ -50,7 +50,7 @@ class GeneratorShape:
     conditioning: Conditioning = "belief+context"
     """What it is told."""
     std_range: tuple[float, float] = (0.04, 0.25)
-    """Between these lies the standard deviation of a sampled parameter (before it is normalised or squashed)."""
+    """Between these lies the standard deviation of a sampled parameter (before it is normalised or clipped)."""
     members: int = 0
     """Things of a kind that the features of a particle end with."""
     member_features: int = 0
@@ -221,15 +221,10 @@ class Generator:
 
 
 def place(parameters: np.ndarray, kind: Kind) -> np.ndarray:
-    """Bring free numbers to where parameters lie: normalise a sphere's, squash a box's; shape (…, size)."""
+    """Bring free numbers to where parameters lie: normalise a sphere's, clip a box's; shape (…, size)."""
     if kind == "box":
-        return np.tanh(parameters)
+        return np.clip(parameters, -1.0, 1.0)
     return parameters / np.maximum(np.linalg.norm(parameters, axis=-1, keepdims=True), 1e-9)
-
-
-def unplace(parameters: np.ndarray, kind: Kind) -> np.ndarray:
-    """Free numbers that `place` would bring there; those at the edge of a box move a little inside."""
-    return np.arctanh(np.clip(parameters, -0.95, 0.95)) if kind == "box" else parameters
 
 
 def draw_normal(random: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -67,9 +67,10 @@ class Learner:
         centre, scale = self.value_scale
         value = (torch.from_numpy(batch.value) - centre) / scale
         values = (torch.from_numpy(batch.values) - centre) / scale
+        floor = (torch.from_numpy(batch.floor) - centre) / scale
 
         known = self.critic.describe(inputs)
-        judged = self.critic(known, torch.from_numpy(batch.parameters))
+        judged = self.critic(known, torch.from_numpy(batch.parameters), floor)
         critic_loss = negative_log_likelihood(judged.value, judged.value_std, value)
         if judged.values is not None:
             critic_loss = critic_loss + negative_log_likelihood(judged.values, judged.values_std, values)
@@ -77,7 +78,7 @@ class Learner:
 
         parameters, std = self.generator.sample(inputs, random)
         entropy, alpha = free_entropy(std), math.exp(self.log_alpha.item())
-        expected = self.critic(known.detach(), parameters).value  # described one update ago, at half the cost
+        expected = self.critic(known.detach(), parameters, floor).value  # described one update ago, at half the cost
         self._descend("generator", generator_objective(expected, entropy, alpha), self._generator_weights)
 
         mean_entropy = float(entropy.mean().item())

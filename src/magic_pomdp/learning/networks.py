@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from magic_pomdp.learning.generator import NORM_EPSILON, SMALLEST_SPREAD, GeneratorShape, unplace
+from magic_pomdp.learning.generator import NORM_EPSILON, SMALLEST_SPREAD, GeneratorShape
 from magic_pomdp.learning.replay import Experience
 
 SHARPNESS = 10.0
@@ -157,11 +157,11 @@ class GeneratorNetwork(nn.Module):
         relative = max(-0.9, min(0.9, (math.log(std) - self._middle) / self._half))
         with torch.no_grad():
             self.head.weight.mul_(0.1)  # the bias rules at first
-            free = torch.from_numpy(unplace(start, shape.kind)).reshape(-1)
+            free = torch.from_numpy(start).reshape(-1)
             self.head.bias.copy_(torch.cat([free, torch.full((shape.count,), math.atanh(relative))]))
 
     def forward(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
-        """Means (batch, count, size), on the sphere already or still to be squashed, and stds (batch, count)."""
+        """Means (batch, count, size), on the sphere already or still to be clipped, and stds (batch, count)."""
         shape = self.shape
         told = [self.encoder(inputs)] if shape.sees_belief else []
         told += [inputs.context] if shape.sees_context else []
@@ -180,7 +180,22 @@ class GeneratorNetwork(nn.Module):
         """Parameters (batch, count, size) whose gradients reach the weights, and the stds behind them."""
         mean, std = self(inputs)
         free = mean + std[..., None] * torch.randn(mean.shape, generator=random)
-        return (functional.normalize(free, dim=-1) if self.shape.kind == "sphere" else torch.tanh(free)), std
+        return (functional.normalize(free, dim=-1) if self.shape.kind == "sphere" else _IntoBox.apply(free)), std
+
+
+class _IntoBox(torch.autograd.Function):
+    """Clip to [−1, 1]. Gradients pass, but for those that would lead further out: a parameter at its limit stays there
+    as long as that is best, and comes back at once when it is not."""
+
+    @staticmethod
+    def forward(ctx, free: Tensor) -> Tensor:
+        ctx.save_for_backward(free)
+        return free.clamp(-1.0, 1.0)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor):
+        (free,) = ctx.saved_tensors
+        return gradient * ((free.abs() <= 1.0) | (free * gradient > 0.0))
 
 
 class Judgement(NamedTuple):
@@ -196,7 +211,8 @@ class Judgement(NamedTuple):
 
 class SetCritic(nn.Module):
     """Sees the macro-actions as a set: one network judges each of them for the belief and context at hand, and the set
-    is worth the soft maximum of their values and a correction from all of them together."""
+    is worth the soft maximum of their values and a correction from all of them together. What is worth less than the
+    macro-actions that are always there adds little to the soft maximum, so nothing is gained by copying those."""
 
     def __init__(self, shape: GeneratorShape, width: int) -> None:
         super().__init__()
@@ -215,12 +231,14 @@ class SetCritic(nn.Module):
         """Belief and context, before any macro-action is looked at."""
         return torch.cat([self.encoder(inputs), inputs.context], dim=-1)
 
-    def forward(self, known: Tensor, parameters: Tensor) -> Judgement:
-        """Judge parameters (batch, count, size) for what `describe` has made of belief and context."""
+    def forward(self, known: Tensor, parameters: Tensor, floor: Tensor) -> Judgement:
+        """Judge parameters (batch, count, size) for what `describe` has made of belief and context, beside
+        macro-actions that are always there, the best of which is worth `floor` (batch,)."""
         each = self.embed(self.of_belief(known)[:, None] + self.of_parameters(parameters))
         values, values_raw = self.judge(each).unbind(-1)
         correction, value_raw = self.correct(torch.cat([each.mean(1), each.amax(1), known], dim=-1)).unbind(-1)
-        value = torch.logsumexp(SHARPNESS * values, dim=1) / SHARPNESS + correction
+        candidates = torch.cat([values, floor[:, None]], dim=1)
+        value = torch.logsumexp(SHARPNESS * candidates, dim=1) / SHARPNESS + correction
         return Judgement(value, _std(value_raw), values, _std(values_raw))
 
 
@@ -236,7 +254,7 @@ class FlatCritic(nn.Module):
     def describe(self, inputs: Inputs) -> Tensor:
         return torch.cat([self.encoder(inputs), inputs.context], dim=-1)
 
-    def forward(self, known: Tensor, parameters: Tensor) -> Judgement:
+    def forward(self, known: Tensor, parameters: Tensor, floor: Tensor) -> Judgement:
         value, raw = self.judge(torch.cat([known, parameters.flatten(1)], dim=-1)).unbind(-1)
         return Judgement(value, _std(raw), None, None)
 

@@ -15,7 +15,7 @@ def negative_log_likelihood(mean: Tensor, std: Tensor, target: Tensor) -> Tensor
 
 
 def free_entropy(std: Tensor) -> Tensor:
-    """Entropy of the normal distribution behind each parameter, *before* it is normalised or squashed.
+    """Entropy of the normal distribution behind each parameter, *before* it is normalised or clipped.
 
     It rises and falls with the entropy of the parameters themselves, which has no closed form."""
     return torch.log(std) + 0.5 * math.log(2.0 * math.pi * math.e)

@@ -21,7 +21,9 @@ class Experience:
     value: np.ndarray
     """(plans,): the search's value of the set."""
     values: np.ndarray
-    """(plans, count): the search's value of each macro-action of it."""
+    """(plans, count): the search's value of each macro-action that the parameters are of."""
+    floor: np.ndarray
+    """(plans,): the search's value of the best macro-action that is there whatever the parameters; −∞ if none is."""
 
     def __len__(self) -> int:
         return len(self.value)
@@ -35,6 +37,7 @@ class Experience:
             "parameters": (shape.count, shape.size),
             "value": (),
             "values": (shape.count,),
+            "floor": (),
         }
 
 

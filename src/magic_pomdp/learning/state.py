@@ -118,8 +118,13 @@ class TrainingState:
             return
         arrays, about = found
         self._check_same(about)
-        self.learner.restore(arrays, about["updates"])
-        self.replay.restore(arrays, about["plans"])
+        try:
+            self.learner.restore(arrays, about["updates"])
+            self.replay.restore(arrays, about["plans"])
+        except (KeyError, RuntimeError):
+            raise ValueError(
+                f"The training in {self.folder} was begun by another version of magic-pomdp: choose another folder."
+            ) from None
         self.episodes, self.warmed_up = about["episodes"], about["warmed_up"]
         self.history, self._before, self._started = about["history"], about["seconds"], time.monotonic()
         say(

@@ -136,7 +136,8 @@ class HeldActionSpace:
         return _with_extra(np.repeat(actions[:, None, :], self.length, axis=1), self.extra)
 
     def describe(self) -> dict[str, Any]:
-        return {"space": "held action", "count": self.count, "size": self.size, "length": self.length}
+        size = {"count": self.count, "size": self.size, "length": self.length}
+        return {"space": "held action", **size, "least": list(self.least), "most": list(self.most)}
 
     @cached_property
     def _range(self) -> tuple[np.ndarray, np.ndarray]:

@@ -53,4 +53,5 @@ class TurnAndGoSpace:
         return MacroActions(actions, np.full(self.count, self.length))
 
     def describe(self) -> dict[str, Any]:
-        return {"space": "turn and go", "count": self.count, "size": self.size, "length": self.length}
+        size = {"count": self.count, "size": self.size, "length": self.length}
+        return {"space": "turn and go", **size, "top speed": self.top_speed, "most steering": self.most_steer}

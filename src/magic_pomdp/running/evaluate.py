@@ -227,19 +227,21 @@ def evaluate(
     seed: int = 0,
     workers: int | None = None,
     on_progress: Callable[[EpisodeRecord], None] | None = None,
+    concurrent: bool | None = None,
 ) -> Evaluation:
     """Run episodes 0 … episodes − 1 in worker processes and report on them.
 
     `make_planner` is a PlannerChoice or anything picklable that makes a planner for a task (default: Macro-DESPOT with
     the task's own settings). `workers` are as many as there are cores, unless told otherwise; 0 runs all in this
-    process. The results do not depend on their number. `on_progress` is called with each record as it comes.
+    process. The results do not depend on their number. `on_progress` is called with each record as it comes;
+    `concurrent` is that of `run_episode`.
     """
     check_numbers(episodes, seed)
     make_planner = make_planner or PlannerChoice()
     workers = available_cores() if workers is None else workers
     if workers > 0 and type(task).__module__ == "__main__" and not _is_file("__main__"):
         raise ValueError(f"Worker processes cannot find {type(task).__name__}: put it into a file, or use workers=0.")
-    evaluation = describe(task, make_planner, seed)  # bad settings are found here, before a worker starts
+    evaluation = describe(task, make_planner, seed, concurrent)  # bad settings are found here, before a worker starts
     records: dict[int, EpisodeRecord] = {}
 
     def so_far() -> Evaluation:
@@ -247,7 +249,8 @@ def evaluate(
         return dataclasses.replace(evaluation, records=by_number, complete=len(records) == episodes)
 
     try:
-        with closing(run_jobs(_EpisodeJob(task, make_planner, seed), range(episodes), workers, "Episode")) as results:
+        job = _EpisodeJob(task, make_planner, seed, evaluation.concurrent)
+        with closing(run_jobs(job, range(episodes), workers, "Episode")) as results:
             for episode, record in results:
                 records[episode] = record
                 if on_progress is not None:
@@ -274,11 +277,12 @@ class _EpisodeJob:
     task: Task
     make_planner: Callable[[Task], Planner]
     seed: int
+    concurrent: bool
 
     def __call__(self) -> Callable[[int], EpisodeRecord]:
         planner = self.make_planner(self.task)
         warm_up(self.task, planner)
-        return lambda episode: run_episode(self.task, planner, self.seed, episode)
+        return lambda episode: run_episode(self.task, planner, self.seed, episode, concurrent=self.concurrent)
 
 
 def warm_up(task: Task, planner: Planner) -> None:
@@ -294,7 +298,9 @@ def warm_up(task: Task, planner: Planner) -> None:
         belief.warm_up()
 
 
-def describe(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> Evaluation:
+def describe(
+    task: Task, make_planner: Callable[[Task], Planner], seed: int, concurrent: bool | None = None
+) -> Evaluation:
     """An evaluation before its first episode: what is to be evaluated."""
     planner = make_planner(task)
     return Evaluation(
@@ -302,7 +308,7 @@ def describe(task: Task, make_planner: Callable[[Task], Planner], seed: int) -> 
         planner=make_planner.name if isinstance(make_planner, PlannerChoice) else type(planner).__name__,
         macro_length=macro_length(planner),
         budget=getattr(planner, "budget", None),
-        concurrent=plans_ahead(task, planner),
+        concurrent=plans_ahead(task, planner) if concurrent is None else concurrent,
         seed=seed,
         settings=_settings(task, planner),
         task_parameters=_parameters(task),
