@@ -82,6 +82,20 @@ def test_planning_ahead_is_a_choice(run, tmp_path):
     assert "yes" in err
 
 
+def test_difference_of_two_evaluations(run):
+    for name, policy in (("one", "greedy"), ("other", "random")):
+        options = ("--workers", 0, "--default-policy", policy, "--json", f"{name}.json")
+        assert run("evaluate", "tiger", "--episodes", 4, *SMALL, *options)[0] == 0
+    code, out, _ = run("difference", "one.json", "other.json", "one.json")
+    assert code == 0
+    assert "what macro-despot, 1, 300 steps returns more than" in " ".join(out.split())
+    assert "0.0 ± 0.0" in out
+    for wrong in (("one.json",), ("one.json", "none.json")):
+        code, _, err = run("difference", *wrong)
+        assert code == 2
+        assert err.startswith("magic-pomdp: ")
+
+
 def test_settings_reach_pomcpow(run, tmp_path):
     options = ("--exploration", 40, "--action-widening", 3, "--observation-exponent", 0.2, "--search-depth", 4)
     small = ("--steps", 200, "--set", "max_steps=3", "--workers", 0)

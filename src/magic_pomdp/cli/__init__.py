@@ -7,7 +7,7 @@ from collections.abc import Callable
 import tyro
 
 from magic_pomdp.cli.learning import ablate, curves, models, train
-from magic_pomdp.cli.planning import compare, evaluate, tune
+from magic_pomdp.cli.planning import compare, difference, evaluate, tune
 from magic_pomdp.cli.replaying import play, record, replay
 from magic_pomdp.cli.shared import BAD_INPUT, FINE, INTERRUPTED, WRONG, complain, complain_of_failure, spell_out
 from magic_pomdp.cli.showing import demo, figures, picture, report, video
@@ -17,6 +17,7 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "tasks": tasks,
     "evaluate": evaluate,
     "compare": compare,
+    "difference": difference,
     "tune": tune,
     "train": train,
     "curves": curves,

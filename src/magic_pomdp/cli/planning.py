@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import tyro
+
 from magic_pomdp.cli.shared import (
     FINE,
     INTERRUPTED,
@@ -239,6 +241,25 @@ def compare(task: TaskName, /, settings: CompareSettings) -> int:
         title = f"{comparison.task}, {settings.episodes} episodes, seed {settings.seed}, {budget} a plan"
         show(comparison_table(title, comparison.at(budget)))
     show(f"Results and a plot are in {folder}; the same command runs only what is missing there.")
+    return FINE
+
+
+def difference(
+    first: Annotated[Path, tyro.conf.arg(metavar="FIRST", help="A file that evaluate has saved.")],
+    others: Annotated[
+        tuple[Path, ...], tyro.conf.arg(metavar="OTHER…", help="Files of other evaluations on the same episodes.")
+    ],
+    /,
+) -> int:
+    """Tell how much more one planner returns than others, episode by episode, in stored results of the same seed."""
+    from magic_pomdp.running.difference import difference as compare_episodes
+    from magic_pomdp.running.difference import load_evaluation
+    from magic_pomdp.show.tables import difference_table
+
+    if not others:
+        raise ValueError("Name at least two files of results.")
+    mine, rest = load_evaluation(first), [load_evaluation(path) for path in others]
+    show(difference_table(mine, [(other, compare_episodes(mine, other)) for other in rest]))
     return FINE
 
 

@@ -7,6 +7,7 @@ from rich.table import Column, Table
 
 from magic_pomdp.planners.plan import Budget
 from magic_pomdp.running.compare import PUBLISHED
+from magic_pomdp.running.difference import Difference
 from magic_pomdp.running.evaluate import Evaluation
 from magic_pomdp.running.tune import Tuning
 
@@ -26,6 +27,23 @@ def comparison_table(title: str, evaluations: Sequence[dict[str, Any]]) -> Table
         published = PUBLISHED.get(found["task"], {}).get(found["planner"])
         paper = "" if published is None else f"{published[0]:.1f} ± {published[1]:.1f}"
         table.add_row(*row.format_map(found).split("|"), paper)
+    return table
+
+
+def difference_table(first: dict[str, Any], others: Sequence[tuple[dict[str, Any], Difference]]) -> Table:
+    """One row an evaluation that another one (all as JSON) is compared with."""
+    title = f"{first['task']}, seed {first['seed']}: what {_who(first)} returns more than"
+    columns = ("", "difference", "in s.e.", "episodes", "returns", "succeed alone")
+    table = Table(*(Column(name, no_wrap=name in columns[:4]) for name in columns), title=title)
+    for other, found in others:
+        table.add_row(
+            _who(other),
+            f"{found.mean:.1f} ± {found.stderr:.1f}",
+            f"{found.standard_errors:.1f}",
+            str(found.episodes),
+            f"{found.first:.1f} and {found.second:.1f}",
+            f"{found.only_first} and {found.only_second}",
+        )
     return table
 
 
@@ -84,6 +102,13 @@ def evaluation_table(evaluation: Evaluation) -> Table:
     if found["plans_cut_short"]:
         table.add_row("plans cut short", f"{found['plans_cut_short']}: the tree was full")
     return table
+
+
+def _who(evaluation: dict[str, Any]) -> str:
+    """A planner, its length and its budget."""
+    length = evaluation.get("macro_length")
+    budget = f", {_words(Budget(**evaluation['budget']))}" if evaluation["budget"] else ""
+    return evaluation["planner"] + (f", {length}" if length else "") + budget
 
 
 def _words(budget: Budget) -> str:
