@@ -7,7 +7,7 @@ import pytest
 import torch
 from toy import Target
 
-from magic_pomdp import Belief, MagicPlanner, TrainSettings, load_model, make_task, train
+from magic_pomdp import Belief, HeldActionSpace, MagicPlanner, TrainSettings, load_model, make_task, train
 from magic_pomdp.learning import collecting
 from magic_pomdp.learning import trainer as trainer_module
 from magic_pomdp.learning.checkpoint import checkpoints, load_arrays, load_checkpoint
@@ -111,6 +111,28 @@ def test_the_best_macro_action_is_found(tmp_path, critic):
         misses.append(np.abs(shots - target).min())
     assert np.mean(misses) < 0.1
     assert trained.score["return_mean"] > 9.8  # of 10, of which the blur takes 0.025; handcrafted shots earn 5.2
+
+
+class Covered(Target):
+    """One shot is always there, and one is learned."""
+
+    name = "covered"
+
+    def macro_space(self, length):
+        return HeldActionSpace(length, (-1.0,), (1.0,), ((0.0,),), extra=(((0.3,),),))
+
+
+def test_what_is_learned_adds_to_what_is_always_there(tmp_path):
+    """A shot that must be the same for all targets, which are anywhere from −0.6 to 0.6: alone it would best be in
+    their middle; beside one at 0.3 it does best at −0.3, the middle of those that are nearer to it."""
+    learning = settings(
+        updates=600, warmup=300, batch=64, replay=5000, critic_width=64, generator_width=64, std_max=0.5, std=0.15,
+        generator_rate=3e-3, conditioning="none",
+    )  # fmt: skip
+    trained = train(Covered(), learning, tmp_path)
+    context = np.zeros(1)
+    shots = MagicPlanner(Covered(), trained.model).generate(Belief.initial(Covered(), context), context)
+    np.testing.assert_allclose(shots.actions[:, 0, 0], [-0.3, 0.3], atol=0.1)
 
 
 @pytest.mark.parametrize("updates_per_plan", [0.3, 2.5])
