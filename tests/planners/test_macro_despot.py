@@ -300,8 +300,11 @@ class Boundless(Tiger):
 
 
 def test_an_infinite_upper_bound_is_refused():
+    planner = MacroDespot(Boundless())
     with pytest.raises(ValueError, match="must be finite, but is inf"):
-        MacroDespot(Boundless()).plan(np.zeros((1, 1)), np.zeros(0), budget=Budget(steps=1))
+        planner.plan(np.zeros((1, 1)), np.zeros(0), budget=Budget(steps=1))
+    with pytest.raises(ValueError, match="no search to go on with"):
+        planner.go_on(Budget(steps=1))
 
 
 def test_a_full_tree_ends_early_and_says_so():

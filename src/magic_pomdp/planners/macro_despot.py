@@ -139,6 +139,7 @@ class MacroDespot:
         macro_actions = self.macro_actions if macro_actions is None else self._check(macro_actions)
         lengths = macro_actions.lengths
         choices = Choices(macro_actions.actions, lengths, self.task.discount ** lengths.astype(np.float64))
+        self._planned = None  # should this belief be refused, there is no search to go on with
         plant(self.task, context, choices, self._rules, self._tree, particles, stream_key(seed))
         upper = self._tree.nodes[ROOT].upper
         if not np.isfinite(upper):
