@@ -84,6 +84,19 @@ def test_matrix():
     np.testing.assert_array_equal(matrix, [[0.0, 0.0, 6.0], [5.0, 0.0, 0.0]])
 
 
+@njit
+def part_of_a_cube(cube, first):
+    part = borrow(cube)[first:]
+    part[0, 1, 2] = -1.0
+    return len(part), len(part[0]), len(part[0, 0]), part[0, 0, 1]
+
+
+def test_slices_along_the_first_of_several_dimensions():
+    cube = np.arange(24.0).reshape(3, 2, 4)
+    assert part_of_a_cube(cube, 1) == (2, 2, 4, 9.0)
+    assert cube[1, 1, 2] == -1.0
+
+
 def test_tuple_of_arrays():
     flags = np.array([True, False, True])
     assert use_tuple(Pair(np.array([1, 2, 3]), flags, 0.5)) == 2.0

@@ -46,11 +46,12 @@ def scenario_optimum(task, macro_actions, horizon, scenarios, price=0.0, default
     """The best policy's earnings over scenarios (state, key), by trying everything: plain recursion, no bounds.
 
     A macro-action costs a price at the root's time; what `default(count, depth)` says can be had without."""
+    first = macro_actions.first_only if depth > 0 else 0
     if depth >= horizon or not scenarios:
         return 0.0
     best = default(len(scenarios), depth) if default else -np.inf
     random, observation = np.empty(1, np.uint64), np.empty(task.observation_size)
-    for actions, length in zip(macro_actions.actions, macro_actions.lengths, strict=True):
+    for actions, length in zip(macro_actions.actions[first:], macro_actions.lengths[first:], strict=True):
         total, groups = 0.0, {}
         for state, key in scenarios:
             state, history = state.copy(), []
@@ -81,10 +82,12 @@ def root_scenarios(particles, seed, count):
 
 @pytest.mark.parametrize("policy", ["greedy", "random"])
 @pytest.mark.parametrize("sequences", [[[LISTEN], [OPEN_LEFT], [OPEN_RIGHT]], [[LISTEN, LISTEN], [OPEN_LEFT], [1, 2]]])
-def test_a_closed_gap_is_the_optimum_over_the_scenarios(policy, sequences):
+@pytest.mark.parametrize("first_only", [0, 1, 2])
+def test_a_closed_gap_is_the_optimum_over_the_scenarios(policy, sequences, first_only):
     macro_actions = MacroActions(np.array([[[sequences[0][0]]] * len(sequences[0])], dtype=float), [len(sequences[0])])
     for sequence in sequences[1:]:
         macro_actions = macro_actions.add(np.array(sequence, dtype=float)[:, None])
+    macro_actions = dataclasses.replace(macro_actions, first_only=first_only)
     planner, particles = tiger(macro_actions=macro_actions, scenarios=7, search_depth=4, default_policy=policy, xi=0.95)
     plan = planner.plan(particles, np.zeros(0), budget=Budget(steps=10**6), seed=3)
     assert plan.stopped_by == "gap closed"
@@ -392,6 +395,7 @@ def plan_light_dark(particles=None, context=LIGHT_DARK_CONTEXT, **arguments):
         (lambda: MacroActions(np.zeros((2, 3, 2)), [1, 4]), "between 1 and 3"),
         (lambda: MacroActions(np.full((1, 2, 2), np.nan), [2]), "NaN"),
         (lambda: MacroActions(np.zeros((2, 2)), [2, 2]), "shape"),
+        (lambda: MacroActions(np.zeros((2, 1, 2)), [1, 1], 2), "0 to 1 can be for the first choice alone, not 2"),
         (lambda: MacroActions.repeat(np.zeros((2, 1)), 0), "length 1"),
         (lambda: Budget(steps=1.5), "whole"),
         (lambda: MacroActions.repeat(np.zeros(3), 2), "count, action_size"),

@@ -1,15 +1,25 @@
 import gzip
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magic_pomdp import Budget, MacroActions, Plan, PlannerChoice, Task, load_recording, make_task, run_episode
-from magic_pomdp.planners.tree_top import CHILDREN, ITEMS, NODE
+from magic_pomdp import (
+    Budget,
+    MacroActions,
+    MacroDespot,
+    Plan,
+    PlannerChoice,
+    Task,
+    load_recording,
+    make_task,
+    run_episode,
+)
+from magic_pomdp.planners.tree_top import CHILDREN, ITEMS, NODE, top_of_tree
 from magic_pomdp.running.recording import (
     VERSION,
     Recorder,
@@ -88,6 +98,20 @@ def test_the_top_of_the_tree_fits_the_plan(planner):
             below = np.flatnonzero(parent == item)
             assert len(below) == min(CHILDREN, tree["size"][item])
             assert share[below].sum() <= share[item] + 1e-6
+
+
+def test_what_is_for_the_first_choice_alone_is_at_the_top_of_the_tree_alone():
+    task = make_task("tiger")
+    macro_actions = replace(MacroActions.repeat(task.actions()[[1, 0, 2]], 1), first_only=1)
+    plan = MacroDespot(task, macro_actions).plan(
+        np.array([[0.0], [1.0]] * 50), np.zeros(0), budget=Budget(steps=100_000), keep_tree=True
+    )
+    items = top_of_tree(plan.tree, macro_actions)
+    branches = [item for item in items if item.macro != NODE]
+    first = {item.macro for item in branches if item.parent == 0}
+    below = {item.macro for item in branches if item.parent != 0}
+    assert (first, below) == ({0, 1, 2}, {1, 2})
+    assert {item.size for item in items[1:] if item.macro == NODE} == {0, 2}
 
 
 def test_a_plan_made_ahead_keeps_its_own_tree():

@@ -18,6 +18,8 @@ class MacroActions:
     """float64 (count, longest, action_size); entries beyond a macro-action's length are unused."""
     lengths: np.ndarray
     """int64 (count,), each between 1 and `longest`."""
+    first_only: int = 0
+    """So many of them, the first of the set, are only for the first choice of a plan; what may follow is the rest."""
 
     def __post_init__(self) -> None:
         actions, lengths = plain_array(self.actions), plain_array(self.lengths, np.int64)
@@ -38,6 +40,11 @@ class MacroActions:
                 f"Every macro-action's length must be between 1 and {actions.shape[1]}, "
                 f"but the lengths are {lengths.tolist()}."
             )
+        if not 0 <= self.first_only < actions.shape[0]:
+            raise ValueError(
+                f"Of {actions.shape[0]} macro-actions, 0 to {actions.shape[0] - 1} can be for the first choice alone, "
+                f"not {self.first_only}."
+            )
         used = np.arange(actions.shape[1]) < lengths[:, None]
         if not np.isfinite(actions[used]).all():
             raise ValueError("The macro-action set contains NaN or infinity: every primitive action must be finite.")
@@ -45,7 +52,8 @@ class MacroActions:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MacroActions):
             return NotImplemented
-        return np.array_equal(self.actions, other.actions) and np.array_equal(self.lengths, other.lengths)
+        same = np.array_equal(self.actions, other.actions) and np.array_equal(self.lengths, other.lengths)
+        return same and self.first_only == other.first_only
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -69,4 +77,4 @@ class MacroActions:
         actions = np.zeros((len(self) + 1, longest, self.actions.shape[2]))
         actions[:-1, : self.actions.shape[1]] = self.actions
         actions[-1, : len(sequence)] = sequence
-        return MacroActions(actions, np.append(self.lengths, len(sequence)))
+        return MacroActions(actions, np.append(self.lengths, len(sequence)), self.first_only)

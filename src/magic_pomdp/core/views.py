@@ -132,7 +132,8 @@ def _slice(typingctx, view, start, stop):
         source = cgutils.create_struct_proxy(view)(context, builder, value=arguments[0])
         part = cgutils.create_struct_proxy(view)(context, builder)
         part.data = _pointer(context, builder, view, source, [arguments[1]])
-        part.shape = cgutils.pack_array(builder, [builder.sub(arguments[2], arguments[1])])
+        rest = cgutils.unpack_tuple(builder, source.shape)[1:]
+        part.shape = cgutils.pack_array(builder, [builder.sub(arguments[2], arguments[1]), *rest])
         return part._getvalue()
 
     return view(view, types.intp, types.intp), codegen
@@ -157,7 +158,7 @@ def _is_index(index: types.Type) -> bool:
 def _view_getitem(view, index):
     if not isinstance(view, ViewType):
         return None
-    if isinstance(index, types.SliceType) and view.ndim == 1:
+    if isinstance(index, types.SliceType):
         if index.has_step:
             raise TypingError("A slice of a task's array cannot have a step: write a loop instead.")
 

@@ -4,7 +4,7 @@ A space has `count` macro-actions of `size` parameters each. On a *sphere* the p
 vector; in a *box* each of them lies in [−1, 1]. `start` is the handcrafted set, from which learning sets out.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
@@ -94,6 +94,9 @@ class HeldActionSpace:
     """Actions to set out from, one for every macro-action."""
     extra: tuple[tuple[tuple[float, ...], ...], ...] = ()
     """Macro-actions that are always in the set, whatever the parameters: sequences of actions."""
+    first_only: bool = False
+    """Whether the learned macro-actions are for the first choice of a plan alone, and those that are always there for
+    all that follows: what is fitted to the belief now need not fit what will be believed then."""
 
     kind: Kind = "box"
 
@@ -133,7 +136,8 @@ class HeldActionSpace:
             )
         middle, half = self._range
         actions = middle + half * np.clip(parameters, -1.0, 1.0)
-        return _with_extra(np.repeat(actions[:, None, :], self.length, axis=1), self.extra)
+        held = _with_extra(np.repeat(actions[:, None, :], self.length, axis=1), self.extra)
+        return replace(held, first_only=self.count if self.first_only else 0)
 
     def describe(self) -> dict[str, Any]:
         size = {"count": self.count, "size": self.size, "length": self.length}

@@ -25,6 +25,7 @@ class Choices(NamedTuple):
     actions: np.ndarray  # (M, L, A)
     lengths: np.ndarray  # int64 (M,)
     fades: np.ndarray  # (M,) γ to the power of the length
+    first_only: int  # the first so many can be chosen at the root alone
 
 
 class Rules(NamedTuple):
@@ -34,6 +35,26 @@ class Rules(NamedTuple):
     xi: float  # ξ
     policy: int  # which default policy
     price: float  # λ, at the root's time
+
+
+@inlined
+def first_choice(choices, depth):
+    """The number of the first macro-action that can be chosen so many steps from the root; all after it can be, too."""
+    return choices.first_only if depth > 0 else 0
+
+
+@inlined
+def guided_macro_action(task, context, choices, state, depth):
+    """The macro-action that the task's guide would choose."""
+    first = first_choice(choices, depth)
+    return first + np.int64(task.guide(context, state, choices.actions[first:], choices.lengths[first:]))
+
+
+@inlined
+def random_macro_action(choices, past, depth):
+    """The macro-action that follows from a hash of the past."""
+    first = first_choice(choices, depth)
+    return first + np.int64(mix(past) % U64(len(choices.lengths) - first))
 
 
 @inlined
@@ -78,7 +99,7 @@ def run_unobserved(task, context, choices, macro, state, key, depth, tree):
 def greedy_macro_action(task, context, choices, tree, count, depth):
     """The macro-action with the most reward plus discounted upper bound over the rollout's first few scenarios."""
     best, best_value, taken = 0, -math.inf, 0
-    for macro in range(len(choices.lengths)):
+    for macro in range(first_choice(choices, depth), len(choices.lengths)):
         value = 0.0
         for i in range(min(count, GREEDY_SAMPLE)):
             copy_row(tree.rollout, i, tree.candidate, 0)
@@ -133,11 +154,10 @@ def blind_default(task, context, choices, rules, tree, node):
     macro-action. Guided: each scenario goes its own way after the first macro-action, which is common to them, because
     what the robot has observed until then is.
     """
-    macro_count = U64(len(choices.lengths))
     beginning = derive(tree.keys[0], node.first_scenario)
-    first = np.int64(mix(beginning) % macro_count)
+    first = random_macro_action(choices, beginning, node.depth)
     if rules.policy == GUIDED:
-        first = np.int64(task.guide(context, tree.states[node.first_scenario], choices.actions, choices.lengths))
+        first = guided_macro_action(task, context, choices, tree.states[node.first_scenario], node.depth)
     total, taken = 0.0, 0
     for i in range(node.scenario_count):
         copy_row(tree.states, node.first_scenario + i, tree.candidate, 0)
@@ -147,11 +167,11 @@ def blind_default(task, context, choices, rules, tree, node):
             macro = first
             if rules.policy == GUIDED:
                 if depth > node.depth:
-                    macro = np.int64(task.guide(context, state, choices.actions, choices.lengths))
+                    macro = guided_macro_action(task, context, choices, state, depth)
                 reward, outcome, steps = run_unobserved(task, context, choices, macro, state, key, depth, tree)
             else:
                 if depth > node.depth:
-                    macro = np.int64(mix(past) % macro_count)
+                    macro = random_macro_action(choices, past, depth)
                 reward, history, outcome, steps = run_macro_action(
                     task, context, choices, macro, state, key, depth, tree
                 )

@@ -25,6 +25,7 @@ from magic_pomdp.planners.default_policy import (
     Choices,
     Rules,
     blind_default,
+    first_choice,
     greedy_default,
     run_macro_action,
 )
@@ -138,7 +139,8 @@ class MacroDespot:
         particles, context = check_situation(self.task, belief, context)
         macro_actions = self.macro_actions if macro_actions is None else self._check(macro_actions)
         lengths = macro_actions.lengths
-        choices = Choices(macro_actions.actions, lengths, self.task.discount ** lengths.astype(np.float64))
+        fades = self.task.discount ** lengths.astype(np.float64)
+        choices = Choices(macro_actions.actions, lengths, fades, macro_actions.first_only)
         self._planned = None  # should this belief be refused, there is no search to go on with
         plant(self.task, context, choices, self._rules, self._tree, particles, stream_key(seed))
         upper = self._tree.nodes[ROOT].upper
@@ -252,7 +254,7 @@ def explore(task, context, choices, rules, tree, step_limit):
         if node.first_branch == NO_BRANCH:
             if length > 0 and counters.steps >= step_limit:
                 break
-            if not has_room(tree, node, len(choices.lengths)):
+            if not has_room(tree, node, branch_count(choices, node)):
                 counters.full = 1
                 break
             expand(task, context, choices, rules, tree, index)
@@ -264,11 +266,17 @@ def explore(task, context, choices, rules, tree, step_limit):
     return length
 
 
+@inlined
+def branch_count(choices, node):
+    """How many macro-actions can be chosen at a node."""
+    return len(choices.lengths) - first_choice(choices, node.depth)
+
+
 @compiled
 def most_promising_branch(choices, tree, node):
     """The branch with the largest upper bound; the first of equals."""
     best = node.first_branch
-    for branch in range(node.first_branch + 1, node.first_branch + len(choices.lengths)):
+    for branch in range(node.first_branch + 1, node.first_branch + branch_count(choices, node)):
         if tree.branches[branch].upper > tree.branches[best].upper:
             best = branch
     return best
@@ -297,9 +305,10 @@ def excess_uncertainty(task, rules, tree, node):
 def expand(task, context, choices, rules, tree, node_index):
     """Give a node a branch for every macro-action, and each branch a child for every macro-observation."""
     node, counters = tree.nodes[node_index], tree.counters[0]
-    new_branches(tree, node, len(choices.lengths))
-    for macro in range(len(choices.lengths)):
-        branch_index = node.first_branch + macro
+    new_branches(tree, node, branch_count(choices, node))
+    first = first_choice(choices, node.depth)
+    for macro in range(first, len(choices.lengths)):
+        branch_index = node.first_branch + macro - first
         branch = tree.branches[branch_index]
         branch.reward = simulate(task, context, choices, macro, tree, node)
         branch.first_child = counters.nodes
@@ -378,9 +387,10 @@ def backup(task, choices, rules, tree, length):
     """Carry the bounds from the end of a trial's path to the root. Lower bounds only rise, upper bounds only fall."""
     for position in range(length - 1, -1, -1):
         node, taken = tree.nodes[tree.path_nodes[position]], tree.path_branches[position]
-        update_branch(task, choices, rules, taken - node.first_branch, tree, node, tree.branches[taken])
+        macro = first_choice(choices, node.depth) + taken - node.first_branch
+        update_branch(task, choices, rules, macro, tree, node, tree.branches[taken])
         lower = upper = node.default_value
-        for index in range(node.first_branch, node.first_branch + len(choices.lengths)):
+        for index in range(node.first_branch, node.first_branch + branch_count(choices, node)):
             lower = max(lower, tree.branches[index].lower)
             upper = max(upper, tree.branches[index].upper)
         node.lower = max(node.lower, lower)

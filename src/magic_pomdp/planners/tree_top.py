@@ -4,6 +4,7 @@ import heapq
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.planners.pomcpow_tree import PomcpowSnapshot
 from magic_pomdp.planners.tree import NO_BRANCH, ROOT, TreeSnapshot
 
@@ -45,15 +46,15 @@ class _Found(NamedTuple):
     size: int
 
 
-def top_of_tree(tree: TreeSnapshot | PomcpowSnapshot, macro_count: int) -> list[Item]:
-    """The top of a tree whose set has so many macro-actions; parents come before their children."""
-    reader = _Despot(tree, macro_count) if isinstance(tree, TreeSnapshot) else _Pomcpow(tree)
+def top_of_tree(tree: TreeSnapshot | PomcpowSnapshot, macro_actions: MacroActions) -> list[Item]:
+    """The top of a tree of such a set; parents come before their children."""
+    reader = _Despot(tree, macro_actions) if isinstance(tree, TreeSnapshot) else _Pomcpow(tree)
     root = reader.root()
     items = [Item(-1, NODE, *root[1:])]
     waiting = [(-1.0, 0, ROOT)]  # importance, item, node
     while waiting and (len(items) < ITEMS or len(items) == 1):
         importance, place, node = heapq.heappop(waiting)
-        branches = list(enumerate(reader.branches(node)))
+        branches = list(enumerate(reader.branches(node), start=reader.first(node)))
         branches.sort(key=lambda branch: -(branch[1].value or 0.0))
         for rank, (macro, branch) in enumerate(branches):
             items.append(Item(place, macro, *branch[1:]))
@@ -68,18 +69,22 @@ def top_of_tree(tree: TreeSnapshot | PomcpowSnapshot, macro_count: int) -> list[
 class _Despot:
     """Reads Macro-DESPOT's tree. A node's sums over scenarios become means."""
 
-    def __init__(self, tree: TreeSnapshot, macro_count: int) -> None:
-        self.tree, self.macro_count = tree, macro_count
+    def __init__(self, tree: TreeSnapshot, macro_actions: MacroActions) -> None:
+        self.tree, self.macro_actions = tree, macro_actions
         self.scenarios = int(tree.nodes[ROOT].scenario_count)
 
     def root(self) -> _Found:
         return self._node(ROOT)
 
+    def first(self, index: int) -> int:
+        """The number of the macro-action of a node's first branch."""
+        return 0 if index == ROOT else self.macro_actions.first_only
+
     def branches(self, index: int) -> Iterator[_Found]:
         node = self.tree.nodes[index]
         if node.first_branch != NO_BRANCH:
             weight = node.scenario_count / self.scenarios
-            for i in range(node.first_branch, node.first_branch + self.macro_count):
+            for i in range(node.first_branch, node.first_branch + self._branch_count(index)):
                 branch = self.tree.branches[i]
                 bounds = float(branch.lower / weight), float(branch.upper / weight)
                 yield _Found(i, *bounds, weight, int(branch.child_count))
@@ -91,12 +96,18 @@ class _Despot:
     def _node(self, index: int) -> _Found:
         node = self.tree.nodes[index]
         weight = node.scenario_count / self.scenarios
-        size = 0 if node.first_branch == NO_BRANCH else self.macro_count
+        size = 0 if node.first_branch == NO_BRANCH else self._branch_count(index)
         return _Found(index, float(node.lower / weight), float(node.upper / weight), weight, size)
+
+    def _branch_count(self, index: int) -> int:
+        return len(self.macro_actions) - self.first(index)
 
 
 class _Pomcpow:
     """Reads POMCPOW's tree."""
+
+    def first(self, index: int) -> int:
+        return 0
 
     def __init__(self, tree: PomcpowSnapshot) -> None:
         self.tree = tree

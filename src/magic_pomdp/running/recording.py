@@ -112,7 +112,7 @@ class Recorder:
         last_tree = getattr(self.planner, "last_tree", None)
         if last_tree is None or plan.choice == NOT_PLANNED:
             return None
-        items = top_of_tree(last_tree(), len(_considered(plan)))
+        items = top_of_tree(last_tree(), _considered(plan))
         return {name: [_short(item[i]) for item in items] for i, name in enumerate(items[0]._fields)}
 
     def result(self, record: EpisodeRecord) -> dict[str, Any]:

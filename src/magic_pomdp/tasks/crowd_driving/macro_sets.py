@@ -29,6 +29,7 @@ def turn_and_go(length: int) -> MacroActions:
 def held_actions(length: int) -> HeldActionSpace:
     """Those that are learned hold their steering, for who straightens in between cannot take a sharp turn. They come on
     top of a set for everyday use: left to itself, learning gives up straight on or slow turns, which are seldom the
-    best but many steps in a row indispensable, and then the robot zigzags, or stalls where the road ends."""
+    best but many steps in a row indispensable, and then the robot zigzags, or stalls where the road ends. They are for
+    the first choice alone: fitted to where the cars are now, they only cost the search time once these have moved."""
     always = tuple((action,) * length for action in ALWAYS)
-    return HeldActionSpace(length, (0.0, -MOST_STEER), (TOP_SPEED, MOST_STEER), BENDS, always)
+    return HeldActionSpace(length, (0.0, -MOST_STEER), (TOP_SPEED, MOST_STEER), BENDS, always, first_only=True)
