@@ -58,11 +58,22 @@ def test_every_variant_is_trained_and_meets_the_same_episodes(tmp_path):
     assert (tmp_path / "curves.png").stat().st_size > 10_000
 
 
+def test_any_setting_can_be_compared(tmp_path):
+    ablation, watch = ask(tmp_path, conditionings=("none",), seeds=1, changes=("critic_count=2", "anneal=7"))
+    assert [row["change"] for row in ablation.rows()] == ["", "critic_count=2", "anneal=7"]
+    assert "Training target, none, set critic, anneal=7, seed 0 (3 of 3)." in watch.sentences
+    trained = json.loads((tmp_path / "none_set_anneal=7_seed0" / "settings.json").read_text())["settings"]
+    assert (trained["anneal"], trained["critic_count"]) == (7, 1)
+    assert [curve.label for curve in ablation.curves().curves] == ["none", "none, critic_count=2", "none, anneal=7"]
+    assert [row["published"] for row in Ablation("light-dark", {}, ablation.results).rows()] == [43.9, None, None]
+
+
 def test_rows_are_over_seeds_and_beside_the_paper():
     def result(conditioning, seed, *returns):
         found = {"records": [{"return": value} for value in returns], "success_rate": 0.5}
         found["return_mean"] = sum(returns) / len(returns)
-        known = {"conditioning": conditioning, "critic": "set", "seed": seed, "minutes": 2.0, "updates": 10 * seed}
+        known = {"conditioning": conditioning, "critic": "set", "change": "", "seed": seed}
+        known |= {"minutes": 2.0, "updates": 10 * seed, "plans": 5}
         return {**known, "evaluation": found}
 
     results = (result("belief", 0, 10.0, 20.0), result("belief", 1, 30.0, 40.0), result("none", 0, 1.0, 1.0))
@@ -125,6 +136,13 @@ def test_another_question_is_refused(tmp_path):
         ({"conditionings": ()}, "at least one conditioning"),
         ({"conditionings": ("all",)}, "conditioning is one of belief"),
         ({"critics": ("best",)}, "critic is one of set, flat: 'best'"),
+        ({"changes": ("batches=3",)}, "no setting 'batches' to change .did you mean 'batch'"),
+        ({"changes": ("batch",)}, "The setting batch cannot be ''"),
+        ({"changes": ("batch=many",)}, "The setting batch cannot be 'many'"),
+        ({"changes": ("batch=0",)}, "batch must be at least 1, not 0"),
+        ({"changes": ("mirror=2",)}, "The setting mirror cannot be '2'"),
+        ({"changes": ("anneal=True",)}, "The setting anneal cannot be 'True'"),
+        ({"changes": ("seed=2",)}, "no setting 'seed' to change"),
         ({"episodes": 0}, "The number of episodes must be at least 1"),
         ({"evaluation_seed": -1}, "seed of the evaluation must be at least 0"),
     ],
@@ -145,10 +163,10 @@ def test_a_training_that_is_too_short_is_named(tmp_path):
 
 def test_ablate_and_curves(run, tmp_path):  # noqa: F811
     options = (*SMALL, "--updates", 10, "--steps", 1, "--episodes", 4, "--conditionings", "belief", "--out", "all")
-    code, out, err = run("ablate", TOY, *options, "--conditionings", "none")
+    code, out, err = run("ablate", TOY, *options, "--conditionings", "none", "--with", "draws=2")
     assert code == 0, err
     assert "belief, set" in out
-    assert "Training target, none, set critic, seed 0 (2 of 2)." in err
+    assert "Training target, none, set critic, draws=2, seed 0 (4 of 4)." in err
     assert {"ablation.json", "curves.png"} <= {path.name for path in (tmp_path / "all").iterdir()}
     code, _, err = run("ablate", TOY, *options, "--replay", 400)
     assert (code, "was begun with replay 500" in err) == (2, True)

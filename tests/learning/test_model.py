@@ -246,7 +246,7 @@ def test_models_lists_cards(run, shipped):
 SMALL = [
     option
     for name, value in TINY.to_json().items()
-    if value is not None and name not in ("updates", "conditioning", "critic")
+    if value is not None and name not in ("updates", "conditioning", "critic", "mirror")
     for option in (f"--{name.replace('_', '-')}", str(value))
 ]
 

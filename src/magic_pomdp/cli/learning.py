@@ -43,6 +43,9 @@ class AblateSettings:
     critics: Annotated[tuple[CriticKind, ...], default("{set,flat}", "set")] = ()
     """The critic judges each macro-action and the set of them, or, as in the paper, all parameters at once; can be
     repeated."""
+    changes: Annotated[tuple[str, ...], tyro.conf.arg(name="with", metavar="NAME=VALUE")] = ()
+    """Any other setting of a training that is to be compared with its value for all, such as critic_count=2; can be
+    repeated, and makes one more training of each."""
     seeds: int = 1
     """Trainings of each."""
     seed: int = 0
@@ -147,6 +150,7 @@ def ablate(task: TaskName, /, options: LearnOptions, settings: AblateSettings) -
             settings.episode_seed,
             Shown(),
             shlex.join(["magic-pomdp", *sys.argv[1:]]),
+            settings.changes,
         )
     except KeyboardInterrupt:
         return complain(f"Interrupted; {folder} keeps what was reached, and the same command goes on.", INTERRUPTED)

@@ -50,6 +50,22 @@ class PomcpowNumbers(NamedTuple):
     guided_actions: float = 0.0
 
 
+class Mirror(NamedTuple):
+    """A symmetry of a task. In the mirror image of a situation every number x that the networks see is
+    sign · x + shift, and macro-actions whose parameters have their signs changed are worth the same there."""
+
+    particle_signs: tuple[float, ...]
+    """Of the features of a particle."""
+    context_signs: tuple[float, ...]
+    """Of the features of the context."""
+    parameter_signs: tuple[float, ...]
+    """Of the parameters of a macro-action."""
+    particle_shifts: tuple[float, ...] = (0.0,)
+    """Of the features of a particle, or one for all."""
+    context_shifts: tuple[float, ...] = (0.0,)
+    """Of the features of the context, or one for all."""
+
+
 @dataclass_transform(frozen_default=True)
 class Task:
     """A partially observable task. Derive from it; see the tutorial in docs/your-own-task.md.
@@ -240,6 +256,10 @@ class Task:
     def context_features_size(self) -> int:
         """Numbers that `context_features` fills."""
         return self.context_size
+
+    def mirrors(self) -> "tuple[Mirror, ...]":
+        """Symmetries: what a mirror image of a situation looks like to the networks. Default: none."""
+        return ()
 
     def actions(self) -> np.ndarray:
         """The primitive actions to choose among without learning; shape (count, action_size)."""

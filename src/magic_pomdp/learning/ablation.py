@@ -1,17 +1,19 @@
-"""What of the learning matters: the same training with parts left out, evaluated on the same episodes."""
+"""What of the learning matters: the same training with parts left out or changed, evaluated on the same episodes."""
 
 import dataclasses
 import json
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
 from magic_pomdp import __version__
+from magic_pomdp.core.registry import nearest
 from magic_pomdp.core.task import Task
 from magic_pomdp.learning.curves import Curves, ablation_curves, shorten
 from magic_pomdp.learning.model import task_name
@@ -38,21 +40,48 @@ FREE = {"macro_length", "seed", "conditioning", "critic", "workers", "checkpoint
 """Settings of a training that are no part of the question: what is compared, known otherwise, or does not matter."""
 
 
+WORDS: dict[type, dict[str, bool | None]] = {bool: {"True": True, "False": False}, NoneType: {"None": None}}
+"""Values of settings that are no numbers, by their kind."""
+
+
 @dataclass(frozen=True)
 class Variant:
     """One way to train."""
 
     conditioning: Conditioning
     critic: CriticKind
+    change: str
+    """Another setting that is changed, as name=value; "" for none."""
     seed: int
 
     def __str__(self) -> str:
-        return f"{self.conditioning}, {self.critic} critic, seed {self.seed}"
+        return f"{self.conditioning}, {self.critic} critic, {self.change + ', ' if self.change else ''}seed {self.seed}"
 
     @property
     def folder(self) -> str:
         """Where its training is kept, below the ablation's folder."""
-        return f"{self.conditioning}_{self.critic}_seed{self.seed}"
+        parts = (self.conditioning, self.critic, self.change, f"seed{self.seed}")
+        return "_".join(part for part in parts if part)
+
+    def settings(self, shared: TrainSettings) -> TrainSettings:
+        """What to train it with, of the settings that all variants share."""
+        changed: dict[str, Any] = parse_change(self.change) if self.change else {}
+        changed |= {"conditioning": self.conditioning, "critic": self.critic, "seed": self.seed}
+        return dataclasses.replace(shared, **changed)
+
+
+def parse_change(change: str) -> dict[str, Any]:
+    """A setting and its new value, of name=value; a ValueError says what is wrong with it."""
+    name, _, text = change.partition("=")
+    kinds = get_type_hints(TrainSettings)
+    known = [field for field in kinds if field not in FREE]
+    if name not in known:
+        raise ValueError(f"There is no setting {name!r} to change{nearest(name, known)}: write name=value.")
+    kind = kinds[name]
+    for one in get_args(kind) or (kind,):
+        with suppress(ValueError, KeyError):
+            return {name: WORDS[one][text] if one in WORDS else one(text)}
+    raise ValueError(f"The setting {name} cannot be {text!r}.")
 
 
 @dataclass(frozen=True)
@@ -65,29 +94,31 @@ class Ablation:
     results: tuple[dict[str, Any], ...]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row a conditioning and critic, over all seeds, with the paper's return beside ours.
+        """One row a conditioning, critic and change, over all seeds, with the paper's return beside ours.
 
         All trainings meet the same episodes, so the standard error is that of the episodes' means over the seeds; how
         much a training's own luck matters is seen from `by_seed`.
         """
-        groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
         for result in self.results:
-            groups.setdefault((result["conditioning"], result["critic"]), []).append(result)
+            groups.setdefault((result["conditioning"], result["critic"], result["change"]), []).append(result)
         rows = []
-        for (conditioning, critic), results in groups.items():
+        for (conditioning, critic, change), results in groups.items():
             found = [result["evaluation"] for result in results]
             returns = np.array([[record["return"] for record in one["records"]] for one in found])
             rows.append(
                 {
                     "conditioning": conditioning,
                     "critic": critic,
+                    "change": change,
                     "return_mean": float(returns.mean()),
                     "return_stderr": standard_error(list(returns.mean(axis=0))),
                     "success_rate": mean([one["success_rate"] for one in found]),
                     "by_seed": {str(one["seed"]): one["evaluation"]["return_mean"] for one in results},
                     "minutes": mean([result["minutes"] for result in results]),
                     "updates": mean([result["updates"] for result in results]),
-                    "published": PUBLISHED.get(self.task, {}).get(conditioning),
+                    "plans": mean([result["plans"] for result in results]),
+                    "published": None if change else PUBLISHED.get(self.task, {}).get(conditioning),
                 }
             )
         return rows
@@ -139,16 +170,18 @@ def ablate(
     evaluation_seed: int = 0,
     watch: AblationWatch | None = None,
     command: str = "",
+    changes: Sequence[str] = (),
 ) -> Ablation:
     """Train every variant with the same settings, `seeds` times from the settings' seed on, and evaluate the best
-    generator of each, and the handcrafted set, on the same episodes (budget: the task's own).
+    generator of each, and the handcrafted set, on the same episodes (budget: the task's own). Each of `changes`,
+    name=value, makes another variant of every conditioning and critic, with that setting changed.
 
     Everything is kept in the folder. What is finished there is not run again and a training that was stopped goes on,
     so the same call, or one with more variants or seeds, does what is missing; a call that asks something else is
     refused. Ctrl-C during a training saves it and raises AblationInterrupted.
     """
     watch = watch or AblationWatch()
-    variants = _variants(settings, conditionings, critics, seeds)
+    variants = _variants(settings, conditionings, critics, changes, seeds)
     length = settings.macro_length or task.macro_length
     handcrafted = PlannerChoice("macro-despot", length, budget)
     _check_question(folder, _question(task, settings, handcrafted, episodes, evaluation_seed))
@@ -162,8 +195,7 @@ def ablate(
         watch.say(f"Training {title}.")
         resume = (place / SETTINGS).is_file()
         with watch.training(make_folder(place), title) as watch_training:
-            changed = dataclasses.replace(settings, **dataclasses.asdict(variant))
-            trained = train(task, changed, place, resume, watch_training, command)
+            trained = train(task, variant.settings(settings), place, resume, watch_training, command)
         if trained.stopped_by == "interrupt":
             raise AblationInterrupted(f"The training of {variant} was interrupted.")
         if trained.model is None:
@@ -198,7 +230,11 @@ def ablate(
 
 
 def _variants(
-    settings: TrainSettings, conditionings: Sequence[Conditioning], critics: Sequence[CriticKind], seeds: int
+    settings: TrainSettings,
+    conditionings: Sequence[Conditioning],
+    critics: Sequence[CriticKind],
+    changes: Sequence[str],
+    seeds: int,
 ) -> list[Variant]:
     """Seed by seed, so that an ablation that is stopped early has compared something."""
     if seeds < 1:
@@ -209,12 +245,16 @@ def _variants(
         for one in given:
             if one not in get_args(kind):
                 raise ValueError(f"The setting {what} is one of {', '.join(get_args(kind))}: {one!r}.")
-    return [
-        Variant(conditioning, critic, seed)
+    variants = [
+        Variant(conditioning, critic, change, seed)
         for seed in range(settings.seed, settings.seed + seeds)
         for critic in dict.fromkeys(critics)
         for conditioning in dict.fromkeys(conditionings)
+        for change in dict.fromkeys(("", *changes))
     ]
+    for variant in variants:
+        variant.settings(settings)  # a change that makes no sense is refused before anything is trained
+    return variants
 
 
 def _question(

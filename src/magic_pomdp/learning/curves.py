@@ -56,7 +56,8 @@ def ablation_curves(task: str, results: Sequence[dict[str, Any]], handcrafted: f
     several = len({result["critic"] for result in results}) > 1
     curves = []
     for result in results:
-        label = result["conditioning"] + (f", {result['critic']} critic" if several else "")
+        parts = [result["conditioning"], f"{result['critic']} critic" if several else "", result.get("change", "")]
+        label = ", ".join(part for part in parts if part)
         curves.append(Curve(label, tuple(result["curve"])))
     return Curves(task, tuple(curves), handcrafted)
 

@@ -42,6 +42,11 @@ class LearnOptions:
     """Newest plans that are kept to learn from."""
     batch: int = 128
     """Plans in an update."""
+    draws: int = 1
+    """Searches of a plan during training, each with scenarios of its own and the whole budget: the critic learns the
+    mean of what they find."""
+    mirror: bool = False
+    """Learn from mirror images of plans as well, if the task has symmetries."""
 
     particles: int = 32
     """Particles of a belief that the networks look at."""
@@ -51,6 +56,8 @@ class LearnOptions:
     """Width of the generator's two layers behind."""
     critic_width: int = 128
     """Width of the critic's layers."""
+    critic_count: int = 1
+    """Critics that learn side by side; the generator ascends on the least of what they predict."""
     critic_rate: float = 1e-3
     """Learning rate of the critic."""
     generator_rate: float = 3e-4
@@ -61,6 +68,8 @@ class LearnOptions:
     """Learning rate of log α."""
     std: float = 0.1
     """Standard deviation of sampled parameters to begin with, and the one that α aims at."""
+    anneal: int | None = None
+    """Updates in which the standard deviation that α aims at falls to std_min. None: it stays."""
     std_min: float = 0.04
     """The least that the generator can choose."""
     std_max: float = 0.25
@@ -142,6 +151,7 @@ CHANGEABLE = {
 _LEAST = {
     "macro_length": 1, "seed": 0, "updates": 1, "patience": 1, "workers": 0, "plan_steps": 1, "warmup": 2,
     "replay": 2, "batch": 1, "particles": 2, "encoder_width": 1, "generator_width": 1, "critic_width": 1,
+    "critic_count": 1, "draws": 1, "anneal": 1,
     "evaluation_episodes": 1, "evaluation_steps": 1, "keep": 1,
 }  # fmt: skip
 _POSITIVE = (

@@ -160,7 +160,7 @@ def _ablation_table(ablation: dict[str, Any]) -> str:
         published = row.get("published")
         rows.append(
             [
-                f"<th scope='row'>{escape(row['conditioning'])}</th>",
+                f"<th scope='row'>{escape(', '.join(filter(None, (row['conditioning'], row.get('change')))))}</th>",
                 _cell(row["critic"]),
                 _cell(_mean(row["return_mean"], row["return_stderr"])),
                 _cell(f"{row['success_rate']:.1%}"),

@@ -11,7 +11,7 @@ import numpy as np
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import normal, uniform
 from magic_pomdp.core.scene import Circle, Handle, Scene, Shape, Track, rectangle
-from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, PomcpowNumbers, Task
+from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, Mirror, PomcpowNumbers, Task
 from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
 
@@ -186,6 +186,11 @@ class LightDark(Task):
 
     def macro_space(self, length: int) -> BezierSpace:
         return BezierSpace(length, extra=(((0.0, 0.0),),))  # Stop is always there, and never more than once
+
+    def mirrors(self) -> tuple[Mirror, ...]:
+        left_right = Mirror((-1.0, 1.0, -1.0, 1.0), (-1.0, 1.0, -1.0), (-1.0, 1.0) * 3)
+        up_down = Mirror((1.0, -1.0, 1.0, 1.0), (1.0, -1.0, 1.0), (1.0, -1.0) * 3)
+        return left_right, up_down
 
     def scene(self, context: np.ndarray) -> Scene:
         edge, light, width = 1.9 * self.arena, context[LIGHT], self.light_half_width

@@ -12,7 +12,7 @@ from numba import njit
 from magic_pomdp.core.randomness import normal, uniform
 from magic_pomdp.core.scene import Circle, Handle, Scene, Shape, Track, rectangle
 from magic_pomdp.core.series import arcsine, exponential, sin_cos
-from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, PomcpowNumbers, Task
+from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, Mirror, PomcpowNumbers, Task
 from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
 
@@ -295,6 +295,19 @@ class PuckPush(Task):
 
     def macro_space(self, length: int) -> BezierSpace:
         return BezierSpace(length)
+
+    def mirrors(self) -> tuple[Mirror, ...]:
+        """Upside down: the board's middle is at the same height as the start."""
+        twice = (PUCK_BOTTOM + PUCK_TOP) / BOARD
+        return (
+            Mirror(
+                particle_signs=(1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0),
+                particle_shifts=(0.0, 0.0, 0.0, 0.0, 0.0, twice, 0.0),
+                context_signs=(1.0, -1.0),
+                context_shifts=(0.0, twice),
+                parameter_signs=(1.0, -1.0) * 3,
+            ),
+        )
 
     def scene(self, context: np.ndarray) -> Scene:
         board = rectangle(37, 40, 1250, 558, "surface")

@@ -225,6 +225,7 @@ def test_handcrafted_macro_actions_straighten_and_learned_ones_hold_their_steeri
     space, handcrafted = task.macro_space(3), task.macro_actions(3)
     learned = space.decode(space.start)
     assert (space.count, space.size, len(learned), len(handcrafted)) == (2, 2, 9, 7)
+    assert (learned.first_only, handcrafted.first_only) == (2, 0)
     assert (handcrafted.actions[:, 2, 1] == 0.0).all()
     np.testing.assert_array_equal(learned.actions[:, 2], learned.actions[:, 0])
     other = space.decode(-space.start)
