@@ -107,6 +107,17 @@ class GuidedTiger(Tiger):
         return LISTEN if self.patient else OPEN_LEFT
 
 
+def test_a_guide_sees_only_what_can_be_chosen():
+    """This one always takes the first there is: it listens, and then, as nobody can listen again, opens a door."""
+    task = GuidedTiger()
+    macro_actions = dataclasses.replace(task.macro_actions(1), first_only=1)
+    planner = MacroDespot(task, macro_actions, DespotSettings(scenarios=7, search_depth=2))
+    plan = planner.plan(np.zeros((10, 1)), np.zeros(0), budget=Budget(steps=1), keep_tree=True)
+    root = plan.tree.nodes[ROOT]
+    assert root.default_macro == LISTEN
+    assert root.default_value == pytest.approx(task.listen_reward + task.discount * task.tiger_reward)
+
+
 @pytest.mark.parametrize("price", [0.0, 0.3, 1.0, 3.0, 1000.0])
 def test_what_the_search_adds_to_the_default_policy_has_its_price(price):
     task, particles = GuidedTiger(), np.array([[0.0], [1.0]] * 50)
@@ -396,6 +407,7 @@ def plan_light_dark(particles=None, context=LIGHT_DARK_CONTEXT, **arguments):
         (lambda: MacroActions(np.full((1, 2, 2), np.nan), [2]), "NaN"),
         (lambda: MacroActions(np.zeros((2, 2)), [2, 2]), "shape"),
         (lambda: MacroActions(np.zeros((2, 1, 2)), [1, 1], 2), "0 to 1 can be for the first choice alone, not 2"),
+        (lambda: MacroActions(np.zeros((2, 1, 2)), [1, 1], 0.5), "for the first choice alone, not 0.5"),
         (lambda: MacroActions.repeat(np.zeros((2, 1)), 0), "length 1"),
         (lambda: Budget(steps=1.5), "whole"),
         (lambda: MacroActions.repeat(np.zeros(3), 2), "count, action_size"),

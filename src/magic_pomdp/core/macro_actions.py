@@ -1,6 +1,7 @@
 """A set of macro-actions: what a planner chooses among."""
 
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
@@ -40,11 +41,12 @@ class MacroActions:
                 f"Every macro-action's length must be between 1 and {actions.shape[1]}, "
                 f"but the lengths are {lengths.tolist()}."
             )
-        if not 0 <= self.first_only < actions.shape[0]:
+        if not isinstance(self.first_only, Integral) or not 0 <= self.first_only < actions.shape[0]:
             raise ValueError(
                 f"Of {actions.shape[0]} macro-actions, 0 to {actions.shape[0] - 1} can be for the first choice alone, "
                 f"not {self.first_only}."
             )
+        object.__setattr__(self, "first_only", int(self.first_only))
         used = np.arange(actions.shape[1]) < lengths[:, None]
         if not np.isfinite(actions[used]).all():
             raise ValueError("The macro-action set contains NaN or infinity: every primitive action must be finite.")

@@ -17,7 +17,7 @@ from magic_pomdp.core.registry import nearest
 from magic_pomdp.core.task import Task
 from magic_pomdp.learning.curves import Curves, ablation_curves, shorten
 from magic_pomdp.learning.model import task_name
-from magic_pomdp.learning.settings import SETTINGS, Conditioning, CriticKind, TrainSettings
+from magic_pomdp.learning.settings import SETTINGS, Conditioning, CriticKind, TrainSettings, default_settings
 from magic_pomdp.learning.trainer import train
 from magic_pomdp.learning.watching import MetricsFile, Watch
 from magic_pomdp.planners.plan import Budget
@@ -65,22 +65,24 @@ class Variant:
 
     def settings(self, shared: TrainSettings) -> TrainSettings:
         """What to train it with, of the settings that all variants share."""
-        changed: dict[str, Any] = parse_change(self.change) if self.change else {}
+        changed: dict[str, Any] = dict([parse_change(self.change)]) if self.change else {}
         changed |= {"conditioning": self.conditioning, "critic": self.critic, "seed": self.seed}
         return dataclasses.replace(shared, **changed)
 
 
-def parse_change(change: str) -> dict[str, Any]:
+def parse_change(change: str) -> tuple[str, Any]:
     """A setting and its new value, of name=value; a ValueError says what is wrong with it."""
-    name, _, text = change.partition("=")
+    name, sign, text = change.partition("=")
+    if not sign:
+        raise ValueError(f"A setting is changed as name=value, not {change!r}.")
     kinds = get_type_hints(TrainSettings)
     known = [field for field in kinds if field not in FREE]
     if name not in known:
-        raise ValueError(f"There is no setting {name!r} to change{nearest(name, known)}: write name=value.")
+        raise ValueError(f"There is no setting {name!r} to compare like this{nearest(name, known)}.")
     kind = kinds[name]
     for one in get_args(kind) or (kind,):
         with suppress(ValueError, KeyError):
-            return {name: WORDS[one][text] if one in WORDS else one(text)}
+            return name, WORDS[one][text] if one in WORDS else one(text)
     raise ValueError(f"The setting {name} cannot be {text!r}.")
 
 
@@ -101,7 +103,8 @@ class Ablation:
         """
         groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
         for result in self.results:
-            groups.setdefault((result["conditioning"], result["critic"], result["change"]), []).append(result)
+            change = result.get("change", "")  # older results know of none
+            groups.setdefault((result["conditioning"], result["critic"], change), []).append(result)
         rows = []
         for (conditioning, critic, change), results in groups.items():
             found = [result["evaluation"] for result in results]
@@ -245,12 +248,14 @@ def _variants(
         for one in given:
             if one not in get_args(kind):
                 raise ValueError(f"The setting {what} is one of {', '.join(get_args(kind))}: {one!r}.")
+    changed = [parse_change(change) for change in changes]
+    words = ["", *(f"{name}={value}" for name, value in changed if value != getattr(settings, name))]
     variants = [
         Variant(conditioning, critic, change, seed)
         for seed in range(settings.seed, settings.seed + seeds)
         for critic in dict.fromkeys(critics)
         for conditioning in dict.fromkeys(conditionings)
-        for change in dict.fromkeys(("", *changes))
+        for change in dict.fromkeys(words)
     ]
     for variant in variants:
         variant.settings(settings)  # a change that makes no sense is refused before anything is trained
@@ -281,6 +286,7 @@ def _check_question(folder: Path, asked: dict[str, Any]) -> None:
     known = _stored(path)
     if known is None:
         raise ValueError(f"{path} cannot be read: choose another folder.")
+    known = default_settings() | known  # settings that are newer than the folder were at their defaults
     different = [name for name in asked if asked[name] != known.get(name)]
     if different:
         values = ", ".join(f"{name.replace('_', ' ')} {known.get(name)}" for name in different)

@@ -138,8 +138,13 @@ class TrainSettings(TrainOptions):
 
     def differences(self, other: dict[str, Any]) -> list[str]:
         """Names of the settings in which a training of these settings would not be a continuation of the other."""
-        mine = self.to_json()
-        return [name for name in mine if name not in CHANGEABLE and mine[name] != other.get(name, mine[name])]
+        mine, other = self.to_json(), default_settings() | other
+        return [name for name in mine if name not in CHANGEABLE and mine[name] != other[name]]
+
+
+def default_settings() -> dict[str, Any]:
+    """Every setting at its default: what older trainings and comparisons had that do not know of a setting."""
+    return dataclasses.asdict(TrainOptions())
 
 
 CHANGEABLE = {

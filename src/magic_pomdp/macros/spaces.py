@@ -107,6 +107,8 @@ class HeldActionSpace:
             raise ValueError("A space of held actions needs at least one action, and limits for each number of it.")
         if not all(least <= most for least, most in zip(self.least, self.most, strict=True)):
             raise ValueError(f"The limits of a held action are the wrong way round: {self.least} to {self.most}.")
+        if self.first_only and not self.extra:
+            raise ValueError("Where what is learned is for the first choice alone, give an extra for what follows.")
 
     @classmethod
     def of_actions(cls, actions: np.ndarray, length: int) -> "HeldActionSpace":

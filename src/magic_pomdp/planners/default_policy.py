@@ -98,8 +98,9 @@ def run_unobserved(task, context, choices, macro, state, key, depth, tree):
 @inlined
 def greedy_macro_action(task, context, choices, tree, count, depth):
     """The macro-action with the most reward plus discounted upper bound over the rollout's first few scenarios."""
-    best, best_value, taken = 0, -math.inf, 0
-    for macro in range(first_choice(choices, depth), len(choices.lengths)):
+    first = first_choice(choices, depth)
+    best, best_value, taken = first, -math.inf, 0
+    for macro in range(first, len(choices.lengths)):
         value = 0.0
         for i in range(min(count, GREEDY_SAMPLE)):
             copy_row(tree.rollout, i, tree.candidate, 0)

@@ -303,7 +303,7 @@ def excess_uncertainty(task, rules, tree, node):
 
 @compiled
 def expand(task, context, choices, rules, tree, node_index):
-    """Give a node a branch for every macro-action, and each branch a child for every macro-observation."""
+    """Give a node a branch for every macro-action that it can choose, and these a child for every macro-observation."""
     node, counters = tree.nodes[node_index], tree.counters[0]
     new_branches(tree, node, branch_count(choices, node))
     first = first_choice(choices, node.depth)

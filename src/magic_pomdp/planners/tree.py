@@ -33,7 +33,7 @@ NODE = record(
     default_macro="i4",  # the macro-action it begins with
     first_scenario="i4",  # its scenarios are [first_scenario, first_scenario + scenario_count)
     scenario_count="i4",
-    first_branch="i4",  # its branches, one a macro-action, follow each other; NO_BRANCH before it is expanded
+    first_branch="i4",  # its branches, one a macro-action that can be chosen, follow each other; NO_BRANCH before
     depth="i4",  # primitive steps from the root
     parent="i4",  # the branch that led here, or NO_PARENT
 )
@@ -180,12 +180,12 @@ def new_branches(tree, node, count):
 
 
 @compiled
-def has_room(tree, node, macro_count):
+def has_room(tree, node, branch_count):
     """Whether a node can be expanded, even if every scenario observes something else."""
     counters = tree.counters[0]
-    children = macro_count * node.scenario_count
+    children = branch_count * node.scenario_count
     return (
-        counters.branches + macro_count <= len(tree.branches)
+        counters.branches + branch_count <= len(tree.branches)
         and counters.nodes + children <= len(tree.nodes)
         and counters.scenarios + children <= len(tree.states)
     )

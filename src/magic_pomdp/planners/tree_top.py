@@ -106,12 +106,13 @@ class _Despot:
 class _Pomcpow:
     """Reads POMCPOW's tree."""
 
-    def first(self, index: int) -> int:
-        return 0
-
     def __init__(self, tree: PomcpowSnapshot) -> None:
         self.tree = tree
         self.simulations = max(1, int(tree.nodes[ROOT].visits))
+
+    def first(self, index: int) -> int:
+        """The number of the action of a node's first branch."""
+        return 0
 
     def root(self) -> _Found:
         return self._node(ROOT)

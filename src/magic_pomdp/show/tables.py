@@ -62,7 +62,7 @@ def ablation_table(ablation: "Ablation") -> Table:
     shared, handcrafted = ablation.results[0]["evaluation"], ablation.handcrafted
     allowed = _words(Budget(**shared["budget"]))
     title = f"{ablation.task}: {shared['episodes']} episodes, seed {shared['seed']}, {allowed} a plan"
-    names = ("told, critic", "return", "success", "by seed", "minutes", "updates", "plans", "paper")
+    names = ("told, critic, changed", "return", "success", "by seed", "minutes", "updates", "plans", "paper")
     table = Table(*names, title=title)
     for row in ablation.rows():
         by_seed = ", ".join(f"{value:.1f}" for value in row["by_seed"].values())

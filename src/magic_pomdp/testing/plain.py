@@ -225,14 +225,16 @@ def check_guide(task: Task, record: Record) -> Iterator[Finding]:
     if type(task).guide is Task.guide:
         return
     rows = record.arguments(task, "guide")
-    count = rows["lengths"].shape[1]
     for index in range(len(record.states)):
-        choice = call(task, "guide", _row(rows, index))
-        if not isinstance(choice, Integral) or not 0 <= int(choice) < count:
-            seen = f"from {record.states[index].tolist()} it returned {choice!r}"
-            advice = "Return the number of a row of `macro_actions`, of which there may be any number"
-            yield Finding("guide", seen, f"a whole number from 0 to {count - 1}", advice)
-            return
+        whole = _row(rows, index)
+        for left_out in range(min(2, len(whole["lengths"]))):
+            part = {name: whole[name][left_out:] for name in ("macro_actions", "lengths")}
+            choice, count = call(task, "guide", whole | part), len(part["lengths"])
+            if not isinstance(choice, Integral) or not 0 <= int(choice) < count:
+                seen = f"from {record.states[index].tolist()} it returned {choice!r}"
+                advice = "Return the number of a row of `macro_actions`, of which there may be any number"
+                yield Finding("guide", seen, f"a whole number from 0 to {count - 1}", advice)
+                return
 
 
 def check_statistics(task: Task, record: Record) -> Iterator[Finding]:
