@@ -102,6 +102,16 @@ class ConditionsByNumpy(Corridor):
         return 0.0 * np.sum(observation), reward, outcome
 
 
+class SmallMirror(Corridor):
+    def mirrors(self):
+        return (mp.Mirror((-1.0,), (), (-1.0,)),)
+
+
+class FixedGuide(Corridor):
+    def guide(self, context, state, macro_actions, lengths):
+        return 2
+
+
 class NoName(Corridor):
     name = ""
 
@@ -377,6 +387,8 @@ def test_right_task_passes_in_either_mode():
         (TooFewArguments, "log_likelihood", "takes 4 arguments (self, state, action, observation)"),
         (UnobservedWithoutRoom, "step_unobserved", "takes 5 arguments (self, context, state, action, random)"),
         (ConditionsWithoutRoom, "condition", "takes 6 arguments"),
+        (SmallMirror, "mirrors", "particle_signs of a mirror of corridor must be 2 numbers, not 1"),
+        (FixedGuide, "guide", "it returned 2"),
         (ConditionsOnNothing, "condition", "its weight is -inf for the observation"),
         (ConditionsWithoutWeight, "condition", "it returned ("),
         (NoUpperBound, "upper_bound", "missing"),

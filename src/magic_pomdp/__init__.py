@@ -42,6 +42,7 @@ _PLACES = {
     "MacroDespot": "planners.macro_despot",
     "DespotSettings": "planners.macro_despot",
     "Pomcpow": "planners.pomcpow",
+    "Mirror": "core.task",
     "PomcpowNumbers": "core.task",
     "PomcpowSettings": "planners.pomcpow",
     "BezierSpace": "macros.spaces",
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
     from magic_pomdp.core.task import FAILURE as FAILURE
     from magic_pomdp.core.task import RUNNING as RUNNING
     from magic_pomdp.core.task import SUCCESS as SUCCESS
+    from magic_pomdp.core.task import Mirror as Mirror
     from magic_pomdp.core.task import PomcpowNumbers as PomcpowNumbers
     from magic_pomdp.core.task import Task as Task
     from magic_pomdp.learning.model import load_model as load_model

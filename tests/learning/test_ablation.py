@@ -59,12 +59,12 @@ def test_every_variant_is_trained_and_meets_the_same_episodes(tmp_path):
 
 
 def test_any_setting_can_be_compared(tmp_path):
-    ablation, watch = ask(tmp_path, conditionings=("none",), seeds=1, changes=("critic_count=2", "anneal=7"))
-    assert [row["change"] for row in ablation.rows()] == ["", "critic_count=2", "anneal=7"]
-    assert "Training target, none, set critic, anneal=7, seed 0 (3 of 3)." in watch.sentences
-    trained = json.loads((tmp_path / "none_set_anneal=7_seed0" / "settings.json").read_text())["settings"]
-    assert (trained["anneal"], trained["critic_count"]) == (7, 1)
-    assert [curve.label for curve in ablation.curves().curves] == ["none", "none, critic_count=2", "none, anneal=7"]
+    ablation, watch = ask(tmp_path, conditionings=("none",), seeds=1, changes=("batch=8", "mirror=False"))
+    assert [row["change"] for row in ablation.rows()] == ["", "batch=8", "mirror=False"]
+    assert "Training target, none, set critic, mirror=False, seed 0 (3 of 3)." in watch.sentences
+    trained = json.loads((tmp_path / "none_set_mirror=False_seed0" / "settings.json").read_text())["settings"]
+    assert (trained["mirror"], trained["batch"]) == (False, 16)
+    assert [curve.label for curve in ablation.curves().curves] == ["none", "none, batch=8", "none, mirror=False"]
     assert [row["published"] for row in Ablation("light-dark", {}, ablation.results).rows()] == [43.9, None, None]
 
 
@@ -124,6 +124,11 @@ def test_another_question_is_refused(tmp_path):
         ask(tmp_path, episodes=7, evaluation_seed=4)
     with pytest.raises(ValueError, match="was begun with task parameters"):
         ask(tmp_path, task=Target(blur=0.2))
+    question = json.loads((tmp_path / "question.json").read_text())
+    del question["mirror"]  # by a version that knew no mirror images
+    (tmp_path / "question.json").write_text(json.dumps(question))
+    with pytest.raises(ValueError, match="was begun with mirror False: ask the same"):
+        ask(tmp_path)
     (tmp_path / "question.json").write_text("[")
     with pytest.raises(ValueError, match=r"question\.json cannot be read"):
         ask(tmp_path)
@@ -141,7 +146,7 @@ def test_another_question_is_refused(tmp_path):
         ({"changes": ("batch=many",)}, "The setting batch cannot be 'many'"),
         ({"changes": ("batch=0",)}, "batch must be at least 1, not 0"),
         ({"changes": ("mirror=2",)}, "The setting mirror cannot be '2'"),
-        ({"changes": ("anneal=True",)}, "The setting anneal cannot be 'True'"),
+        ({"changes": ("patience=True",)}, "The setting patience cannot be 'True'"),
         ({"changes": ("seed=2",)}, "no setting 'seed' to compare like this"),
         ({"episodes": 0}, "The number of episodes must be at least 1"),
         ({"evaluation_seed": -1}, "seed of the evaluation must be at least 0"),
@@ -163,10 +168,10 @@ def test_a_training_that_is_too_short_is_named(tmp_path):
 
 def test_ablate_and_curves(run, tmp_path):  # noqa: F811
     options = (*SMALL, "--updates", 10, "--steps", 1, "--episodes", 4, "--conditionings", "belief", "--out", "all")
-    code, out, err = run("ablate", TOY, *options, "--conditionings", "none", "--with", "draws=2")
+    code, out, err = run("ablate", TOY, *options, "--conditionings", "none", "--with", "batch=8")
     assert code == 0, err
     assert "belief, set" in out
-    assert "Training target, none, set critic, draws=2, seed 0 (4 of 4)." in err
+    assert "Training target, none, set critic, batch=8, seed 0 (4 of 4)." in err
     assert {"ablation.json", "curves.png"} <= {path.name for path in (tmp_path / "all").iterdir()}
     code, _, err = run("ablate", TOY, *options, "--replay", 400)
     assert (code, "was begun with replay 500" in err) == (2, True)

@@ -17,7 +17,6 @@ from magic_pomdp.learning.learner import Diverged, Learner
 from magic_pomdp.learning.state import TrainingState
 from magic_pomdp.learning.trainer import Trainer
 from magic_pomdp.learning.watching import Lines, MetricsFile, read_metrics
-from magic_pomdp.planners.macro_despot import MacroDespot
 from magic_pomdp.running.workers import JobFailed
 
 TINY = TrainSettings(
@@ -84,60 +83,10 @@ def test_trainings_plan_ahead_where_the_task_does_not_wait(tmp_path, monkeypatch
     assert asked == [{"concurrent": concurrent}]
 
 
-def collector(tmp_path, draws=1):
+def collector(tmp_path):
     shape = GeneratorShape.for_task(Target(), Target().macro_space(1))
     Board(tmp_path / "board", shape.weight_count, create=True)
-    return Collector(Collecting(Target(), shape, 1, tmp_path / "board", 0, 1, 1, 0.1, draws))
-
-
-def test_several_searches_of_a_plan_are_averaged_and_the_first_is_followed(tmp_path, monkeypatch):
-    found = []
-
-    def plan(self, *situation, whole=MacroDespot.plan, **options):
-        found.append((whole(self, *situation, **options), options["seed"]))
-        return found[-1][0]
-
-    monkeypatch.setattr(MacroDespot, "plan", plan)
-    worker = collector(tmp_path, draws=3)
-    context = np.array([0.2])
-    followed = worker.plan(Belief.initial(Target(), context), context, seed=np.uint64(9))
-    plans, seeds = zip(*found, strict=True)
-    assert (followed is plans[0], seeds[0], len(set(seeds))) == (True, 9, 3)
-    assert len({float(one.value) for one in plans}) == 3
-    *_, value, values, floor = worker._rows[0]
-    assert value == pytest.approx(np.mean([one.value for one in plans]))
-    np.testing.assert_allclose(values, np.mean([one.values for one in plans], axis=0))
-    assert floor == -np.inf
-
-
-def test_the_target_of_the_noise_falls_to_the_least(tmp_path):
-    learner = Trainer(Target(), settings(anneal=100, std=0.2, std_min=0.05), tmp_path, Lines(print), "").learner
-    targets = []
-    for learner.updates in (0, 50, 100, 1000):
-        targets.append(learner.target_entropy())
-    expected = np.log([0.2, 0.1, 0.05, 0.05]) + 0.5 * np.log(2.0 * np.pi * np.e)
-    np.testing.assert_allclose(targets, expected, rtol=1e-5)
-
-
-@pytest.mark.parametrize("critic", ["set", "flat"])
-def test_the_generator_ascends_on_the_more_cautious_of_two_critics(tmp_path, critic):
-    """One of them adores all parameters alike, so that only the other's opinion is left to follow."""
-    both = settings(critic=critic, critic_count=2)
-    train(Target(), both, tmp_path / "both")
-    arrays, about = load_checkpoint(tmp_path / "both", print)
-    state = TrainingState(Target(), both, tmp_path / "again", "")
-    state.learner.restore(arrays, about["updates"])
-    state.replay.restore(arrays, about["plans"])
-    ends = {"set": ("judge", "correct.6"), "flat": ("judge.9",)}[critic]
-    weights = dict(state.learner.critic[0].named_parameters())
-    with torch.no_grad():
-        for end in ends:
-            weights[f"{end}.weight"].zero_()
-            weights[f"{end}.bias"].fill_(1e3)
-    before = state.learner.generator_vector()
-    expected = state.learner.update(state.replay)["expected_value"]
-    assert expected < 100.0
-    assert not np.array_equal(before, state.learner.generator_vector())
+    return Collector(Collecting(Target(), shape, 1, tmp_path / "board", 0, 1, 1, 0.1))
 
 
 def test_an_episode_without_a_plan_brings_nothing_to_learn_from(tmp_path, monkeypatch):
@@ -375,9 +324,6 @@ def test_a_training_is_not_overwritten_nor_continued_as_another(tmp_path):
     [
         ({"batch": 0}, "batch must be at least 1, not 0"),
         ({"macro_length": 0}, "macro_length must be at least 1"),
-        ({"critic_count": 0}, "critic_count must be at least 1"),
-        ({"draws": 0}, "draws must be at least 1"),
-        ({"anneal": 0}, "anneal must be at least 1"),
         ({"seed": -1}, "seed must be at least 0"),
         ({"workers": -1}, "workers must be at least 0"),
         ({"updates_per_plan": 0.0}, "updates_per_plan must be positive"),

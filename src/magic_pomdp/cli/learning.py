@@ -44,7 +44,7 @@ class AblateSettings:
     """The critic judges each macro-action and the set of them, or, as in the paper, all parameters at once; can be
     repeated."""
     changes: Annotated[tuple[str, ...], tyro.conf.arg(name="with", metavar="NAME=VALUE")] = ()
-    """Any other setting of a training that is to be compared with its value for all, such as critic_count=2; can be
+    """Any other setting of a training that is to be compared with its value for all, such as batch=64; can be
     repeated, and makes one more training of each."""
     seeds: int = 1
     """Trainings of each."""

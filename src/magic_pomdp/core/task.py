@@ -94,8 +94,8 @@ class Task:
     particle_features, context_features, state_distance                     see below
     ======================================================================  =========================================
 
-    Written in ordinary Python, never compiled: `actions` (and, if wanted, `macro_actions`, `macro_space`, `scene`,
-    `sprites`).
+    Written in ordinary Python, never compiled: `actions` (and, if wanted, `macro_actions`, `macro_space`, `mirrors`,
+    `scene`, `sprites`).
     A terminal state absorbs: `step` leaves it unchanged, earns 0 and reports the same outcome again.
     """
 
@@ -257,8 +257,8 @@ class Task:
         """Numbers that `context_features` fills."""
         return self.context_size
 
-    def mirrors(self) -> "tuple[Mirror, ...]":
-        """Symmetries: what a mirror image of a situation looks like to the networks. Default: none."""
+    def mirrors(self) -> tuple[Mirror, ...]:
+        """Symmetries: what the mirror images of a situation look like to the networks. Default: there are none."""
         return ()
 
     def actions(self) -> np.ndarray:

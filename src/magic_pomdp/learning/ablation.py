@@ -17,7 +17,7 @@ from magic_pomdp.core.registry import nearest
 from magic_pomdp.core.task import Task
 from magic_pomdp.learning.curves import Curves, ablation_curves, shorten
 from magic_pomdp.learning.model import task_name
-from magic_pomdp.learning.settings import SETTINGS, Conditioning, CriticKind, TrainSettings, default_settings
+from magic_pomdp.learning.settings import SETTINGS, Conditioning, CriticKind, TrainSettings, complete
 from magic_pomdp.learning.trainer import train
 from magic_pomdp.learning.watching import MetricsFile, Watch
 from magic_pomdp.planners.plan import Budget
@@ -286,7 +286,7 @@ def _check_question(folder: Path, asked: dict[str, Any]) -> None:
     known = _stored(path)
     if known is None:
         raise ValueError(f"{path} cannot be read: choose another folder.")
-    known = default_settings() | known  # settings that are newer than the folder were at their defaults
+    known = complete(known)
     different = [name for name in asked if asked[name] != known.get(name)]
     if different:
         values = ", ".join(f"{name.replace('_', ' ')} {known.get(name)}" for name in different)

@@ -21,8 +21,8 @@ TRAINING, EVALUATION, FINAL = range(3)
 """Purposes of an episode. Each has its own luck, so that nothing is evaluated on the episodes it has learned from."""
 LIVE, EVALUATED = range(2)
 """Rows of the board: the generator as it is now, and the one being evaluated."""
-SAMPLING, SCENARIOS = 1, 2
-"""The streams, below a plan's seed, from which parameters and the scenarios of further searches are drawn."""
+SAMPLING = 1
+"""The stream, below a plan's seed, from which parameters are drawn."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,6 @@ class Collecting:
     plan_steps: int
     evaluation_steps: int
     warmup_std: float
-    draws: int = 1
     despot: DespotSettings = field(default_factory=DespotSettings)
 
     def __call__(self) -> Callable[[EpisodeJob], Collected]:
@@ -139,17 +138,12 @@ class Collector:
         else:
             parameters = generator.mean(particles, known)
         budget = budget or Budget(steps=self.setup.plan_steps if training else self.setup.evaluation_steps)
-        draws = self.setup.draws if training else 1
-        seeds = [seed, *(stream_key(seed, SCENARIOS, draw) for draw in range(1, draws))]
-        macro_actions = self.space.decode(parameters)
-        plans = [
-            self.despot.plan(belief, context, macro_actions=macro_actions, budget=budget, seed=one) for one in seeds
-        ]
+        plan = self.despot.plan(belief, context, macro_actions=self.space.decode(parameters), budget=budget, seed=seed)
         if training:
-            value, values = np.mean([plan.value for plan in plans]), np.mean([plan.values for plan in plans], axis=0)
-            floor = values[count:].max(initial=-np.inf)
-            self._rows.append((particles, known, parameters, value, values[:count], floor))
-        return plans[0]
+            assert plan.values is not None
+            floor = plan.values[count:].max(initial=-np.inf)
+            self._rows.append((particles, known, parameters, plan.value, plan.values[:count], floor))
+        return plan
 
     def _current(self, row: int) -> Generator | None:
         version = self.board.version(row)

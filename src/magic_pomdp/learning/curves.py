@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from magic_pomdp.learning.settings import CHANGEABLE, SETTINGS, default_settings
+from magic_pomdp.learning.settings import CHANGEABLE, SETTINGS, complete
 from magic_pomdp.learning.watching import METRICS, read_metrics
 
 POINT = ("minutes", "updates", "return_mean", "return_stderr", "success_rate", "episodes", "plan_steps")
@@ -79,8 +79,7 @@ def _known(folder: Path) -> dict[str, Any]:
 
 def _facts(about: dict[str, Any]) -> dict[str, Any]:
     """What may tell a training from another, by name."""
-    known = default_settings() | about["settings"]
-    settings = {name: value for name, value in known.items() if name not in CHANGEABLE}
+    settings = {name: value for name, value in complete(about["settings"]).items() if name not in CHANGEABLE}
     return {**settings, **about["task_parameters"], "macro_length": about["space"]["length"]}
 
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -11,7 +10,8 @@ from torch import Tensor, nn
 from magic_pomdp.core.randomness import stream_key
 from magic_pomdp.core.task import Mirror
 from magic_pomdp.learning.generator import GeneratorShape
-from magic_pomdp.learning.networks import FlatCritic, GeneratorNetwork, Judgement, Normaliser, SetCritic
+from magic_pomdp.learning.mirroring import reflected
+from magic_pomdp.learning.networks import FlatCritic, GeneratorNetwork, Normaliser, SetCritic
 from magic_pomdp.learning.objectives import (
     LOG_ALPHA_RANGE,
     alpha_objective,
@@ -44,10 +44,10 @@ class Learner:
             torch.manual_seed(_seed(settings.seed, BEGINNING))
             self.normaliser = Normaliser(shape)
             self.generator = GeneratorNetwork(shape, start, settings.std)
-            kind = SetCritic if settings.critic == "set" else FlatCritic
-            self.critic = nn.ModuleList(kind(shape, settings.critic_width) for _ in range(settings.critic_count))
+            self.critic = (SetCritic if settings.critic == "set" else FlatCritic)(shape, settings.critic_width)
         self.log_alpha = torch.tensor(math.log(settings.alpha), requires_grad=True)
         self.value_scale = torch.tensor([0.0, 1.0])  # centre and standard deviation of values
+        self.target_entropy = float(free_entropy(torch.tensor(settings.std)))
         self._critic_weights = list(self.critic.parameters())
         self._generator_weights = list(self.generator.parameters())
         self.optimisers = {
@@ -66,46 +66,39 @@ class Learner:
         """Learn from a batch; what was measured on the way. Raises Diverged before anything is spoilt."""
         random = torch.Generator().manual_seed(_seed(self.settings.seed, UPDATE, self.updates))
         rows = torch.randint(len(replay), (self.settings.batch,), generator=random).numpy()
-        batch = reflected(replay.rows(rows), self.mirrors, random)
+        turned = torch.rand(len(self.mirrors), len(rows), generator=random).numpy() < 0.5
+        batch = reflected(replay.rows(rows), self.mirrors, turned)
         inputs = self.normaliser(torch.from_numpy(batch.particles), torch.from_numpy(batch.context))
         centre, scale = self.value_scale
         value = (torch.from_numpy(batch.value) - centre) / scale
         values = (torch.from_numpy(batch.values) - centre) / scale
         floor = (torch.from_numpy(batch.floor) - centre) / scale
 
-        shown = torch.from_numpy(batch.parameters)
-        known = [critic.describe(inputs) for critic in self.critic]
-        judged = [critic(about, shown, floor) for critic, about in zip(self.critic, known, strict=True)]
-        critic_loss = torch.stack([_surprise(judgement, value, values) for judgement in judged]).sum()
+        known = self.critic.describe(inputs)
+        judged = self.critic(known, torch.from_numpy(batch.parameters), floor)
+        critic_loss = negative_log_likelihood(judged.value, judged.value_std, value)
+        if judged.values is not None:
+            critic_loss = critic_loss + negative_log_likelihood(judged.values, judged.values_std, values)
         self._descend("critic", critic_loss, self._critic_weights)
 
         parameters, std = self.generator.sample(inputs, random)
         entropy, alpha = free_entropy(std), math.exp(self.log_alpha.item())
-        expected = torch.stack(  # described one update ago, at half the cost
-            [critic(about.detach(), parameters, floor).value for critic, about in zip(self.critic, known, strict=True)]
-        ).amin(0)
+        expected = self.critic(known.detach(), parameters, floor).value  # described one update ago, at half the cost
         self._descend("generator", generator_objective(expected, entropy, alpha), self._generator_weights)
 
         mean_entropy = float(entropy.mean().item())
-        self._descend("alpha", alpha_objective(self.log_alpha, mean_entropy, self.target_entropy()), [self.log_alpha])
+        self._descend("alpha", alpha_objective(self.log_alpha, mean_entropy, self.target_entropy), [self.log_alpha])
         with torch.no_grad():
             self.log_alpha.clamp_(*LOG_ALPHA_RANGE)
         self.updates += 1
         return {
             "critic_loss": critic_loss.item(),
-            "critic_error": float((judged[0].value - value).abs().mean().item() * scale),
+            "critic_error": float((judged.value - value).abs().mean().item() * scale),
             "expected_value": float(expected.mean().item() * scale + centre),
             "entropy": mean_entropy,
             "std": float(std.mean().item()),
             "alpha": alpha,
         }
-
-    def target_entropy(self) -> float:
-        """The entropy that α aims at now."""
-        settings, std = self.settings, self.settings.std
-        if settings.anneal is not None:
-            std *= (settings.std_min / std) ** min(1.0, self.updates / settings.anneal)
-        return float(free_entropy(torch.tensor(std)))
 
     def _descend(self, name: str, loss: Tensor, weights: Sequence[Tensor]) -> None:
         """One step of an optimiser; only the gradients of these weights are computed."""
@@ -157,36 +150,6 @@ class Learner:
                 moments.setdefault(int(number), {})[key] = tensor
             optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
         self.updates = updates
-
-
-def _surprise(judged: Judgement, value: Tensor, values: Tensor) -> Tensor:
-    """How unlikely a critic had held what the planner found: of the set, and of each macro-action if it judges them."""
-    surprise = negative_log_likelihood(judged.value, judged.value_std, value)
-    if judged.values is None or judged.values_std is None:
-        return surprise
-    return surprise + negative_log_likelihood(judged.values, judged.values_std, values)
-
-
-def reflected(experience: Experience, mirrors: Sequence[Mirror], random: torch.Generator) -> Experience:
-    """Half of the plans, drawn anew for every mirror, as they would be in it."""
-    seen = experience
-    for mirror in mirrors:
-        turned = torch.rand(len(seen), generator=random).numpy() < 0.5
-        seen = replace(
-            seen,
-            particles=_reflect(seen.particles, turned, mirror.particle_signs, mirror.particle_shifts),
-            context=_reflect(seen.context, turned, mirror.context_signs, mirror.context_shifts),
-            parameters=_reflect(seen.parameters, turned, mirror.parameter_signs),
-        )
-    return seen
-
-
-def _reflect(
-    numbers: np.ndarray, turned: np.ndarray, signs: Sequence[float], shifts: Sequence[float] = (0.0,)
-) -> np.ndarray:
-    """Numbers (plans, …, size) with those of some plans reflected."""
-    where = turned.reshape(-1, *[1] * (numbers.ndim - 1))
-    return np.where(where, np.float32(signs) * numbers + np.float32(shifts), numbers)
 
 
 def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

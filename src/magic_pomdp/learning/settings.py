@@ -42,11 +42,8 @@ class LearnOptions:
     """Newest plans that are kept to learn from."""
     batch: int = 128
     """Plans in an update."""
-    draws: int = 1
-    """Searches of a plan during training, each with scenarios of its own and the whole budget: the critic learns the
-    mean of what they find."""
-    mirror: bool = False
-    """Learn from mirror images of plans as well, if the task has symmetries."""
+    mirror: bool = True
+    """Learn from mirror images of plans as well, if the task tells what these look like."""
 
     particles: int = 32
     """Particles of a belief that the networks look at."""
@@ -56,8 +53,6 @@ class LearnOptions:
     """Width of the generator's two layers behind."""
     critic_width: int = 128
     """Width of the critic's layers."""
-    critic_count: int = 1
-    """Critics that learn side by side; the generator ascends on the least of what they predict."""
     critic_rate: float = 1e-3
     """Learning rate of the critic."""
     generator_rate: float = 3e-4
@@ -68,8 +63,6 @@ class LearnOptions:
     """Learning rate of log α."""
     std: float = 0.1
     """Standard deviation of sampled parameters to begin with, and the one that α aims at."""
-    anneal: int | None = None
-    """Updates in which the standard deviation that α aims at falls to std_min. None: it stays."""
     std_min: float = 0.04
     """The least that the generator can choose."""
     std_max: float = 0.25
@@ -138,13 +131,13 @@ class TrainSettings(TrainOptions):
 
     def differences(self, other: dict[str, Any]) -> list[str]:
         """Names of the settings in which a training of these settings would not be a continuation of the other."""
-        mine, other = self.to_json(), default_settings() | other
+        mine, other = self.to_json(), complete(other)
         return [name for name in mine if name not in CHANGEABLE and mine[name] != other[name]]
 
 
-def default_settings() -> dict[str, Any]:
-    """Every setting at its default: what older trainings and comparisons had that do not know of a setting."""
-    return dataclasses.asdict(TrainOptions())
+def complete(stored: dict[str, Any]) -> dict[str, Any]:
+    """Stored settings of a training or a comparison, with those that are newer than it as they were in effect then."""
+    return dataclasses.asdict(TrainOptions(mirror=False)) | stored
 
 
 CHANGEABLE = {
@@ -156,7 +149,6 @@ CHANGEABLE = {
 _LEAST = {
     "macro_length": 1, "seed": 0, "updates": 1, "patience": 1, "workers": 0, "plan_steps": 1, "warmup": 2,
     "replay": 2, "batch": 1, "particles": 2, "encoder_width": 1, "generator_width": 1, "critic_width": 1,
-    "critic_count": 1, "draws": 1, "anneal": 1,
     "evaluation_episodes": 1, "evaluation_steps": 1, "keep": 1,
 }  # fmt: skip
 _POSITIVE = (

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from magic_pomdp import __version__
-from magic_pomdp.core.task import Mirror, Task
+from magic_pomdp.core.task import Task
 from magic_pomdp.learning.checkpoint import load_arrays, load_checkpoint, save_checkpoint
 from magic_pomdp.learning.generator import GeneratorShape
 from magic_pomdp.learning.learner import Learner
+from magic_pomdp.learning.mirroring import check_mirrors
 from magic_pomdp.learning.model import MODEL, save_model, task_name
 from magic_pomdp.learning.replay import Replay
 from magic_pomdp.learning.settings import SETTINGS, TrainSettings
@@ -48,7 +49,8 @@ class TrainingState:
             conditioning=settings.conditioning,
             std_range=(settings.std_min, settings.std_max),
         )
-        self.learner = Learner(self.shape, self.space.start, settings, self._mirrors())
+        mirrors = check_mirrors(task, self.shape) if settings.mirror else ()
+        self.learner = Learner(self.shape, self.space.start, settings, mirrors)
         self.replay = Replay(self.shape, settings.replay)
         self.episodes = 0
         """Training episodes begun."""
@@ -64,14 +66,6 @@ class TrainingState:
         """Seconds of training at the last checkpoint."""
         self._before = 0.0  # seconds of training before this process
         self._started = time.monotonic()
-
-    def _mirrors(self) -> tuple[Mirror, ...]:
-        if not self.settings.mirror:
-            return ()
-        mirrors = self.task.mirrors()
-        if not mirrors:
-            raise ValueError(f"{task_name(self.task)} has no mirrors to learn from: leave the setting mirror out.")
-        return mirrors
 
     @property
     def seconds(self) -> float:

@@ -250,7 +250,6 @@ class Trainer:
             plan_steps=settings.plan_steps,
             evaluation_steps=settings.evaluation_steps,
             warmup_std=settings.warmup_std,
-            draws=settings.draws,
         )
         return poll_jobs(
             setup, self._jobs(), settings.worker_count, "Episode", lambda: 0.0 if self._busy() else IDLE_SECONDS

@@ -12,6 +12,8 @@ import numpy as np
 from magic_pomdp.core.compiling import ACCEPTED
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.task import Task
+from magic_pomdp.learning.generator import GeneratorShape
+from magic_pomdp.learning.mirroring import check_mirrors
 from magic_pomdp.testing.finding import Broken, Finding, attempt
 
 KINDS = {**ACCEPTED, str: (str,)}
@@ -172,6 +174,14 @@ def _check_macro_space(task: Task) -> Iterator[Finding]:
     if decoded.actions.shape[2] != task.action_size:
         seen = f"its actions have {decoded.actions.shape[2]} numbers"
         yield Finding("macro_space", seen, f"action_size = {task.action_size} numbers", "Correct the space")
+        return
+    shape = attempt("macro_space", GeneratorShape.for_task, task, space)
+    attempt("mirrors", task.mirrors)
+    try:
+        check_mirrors(task, shape)
+    except ValueError as error:
+        expected = "a number for each feature of a particle and of the context, and for each parameter"
+        yield Finding("mirrors", str(error).removesuffix("."), expected, "Correct the mirror")
 
 
 def primitive_actions(task: Task) -> np.ndarray:

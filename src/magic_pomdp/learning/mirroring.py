@@ -1,0 +1,45 @@
+"""Symmetries of a task: what is learned from a plan holds for its mirror image, too."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from magic_pomdp.core.task import Mirror, Task
+from magic_pomdp.learning.generator import GeneratorShape
+from magic_pomdp.learning.replay import Experience
+
+
+def check_mirrors(task: Task, shape: GeneratorShape) -> tuple[Mirror, ...]:
+    """The task's mirrors, or a ValueError that says which of their numbers are too many or too few."""
+    mirrors = tuple(task.mirrors())
+    for mirror in mirrors:
+        for name, count in (
+            ("particle_signs", shape.particle_features), ("particle_shifts", shape.particle_features),
+            ("context_signs", shape.context_features), ("context_shifts", shape.context_features),
+            ("parameter_signs", shape.size),
+        ):  # fmt: skip
+            given = getattr(mirror, name)
+            if len(given) != count and not (name.endswith("shifts") and len(given) == 1):
+                raise ValueError(f"The {name} of a mirror of {task.name} must be {count} numbers, not {len(given)}.")
+    return mirrors
+
+
+def reflected(experience: Experience, mirrors: Sequence[Mirror], turned: np.ndarray) -> Experience:
+    """Experience as it would be with some of its plans in mirrors: `turned`, bool (mirrors, plans), tells which."""
+    for mirror, some in zip(mirrors, turned, strict=True):
+        experience = replace(
+            experience,
+            particles=_reflect(experience.particles, some, mirror.particle_signs, mirror.particle_shifts),
+            context=_reflect(experience.context, some, mirror.context_signs, mirror.context_shifts),
+            parameters=_reflect(experience.parameters, some, mirror.parameter_signs),
+        )
+    return experience
+
+
+def _reflect(
+    numbers: np.ndarray, turned: np.ndarray, signs: Sequence[float], shifts: Sequence[float] = (0.0,)
+) -> np.ndarray:
+    """Numbers (plans, …, size) with those of some plans reflected."""
+    where = turned.reshape(-1, *[1] * (numbers.ndim - 1))
+    return np.where(where, np.float32(signs) * numbers + np.float32(shifts), numbers)
