@@ -17,7 +17,7 @@ from magic_pomdp.learning.learner import Learner
 from magic_pomdp.learning.mirroring import check_mirrors
 from magic_pomdp.learning.model import MODEL, save_model, task_name
 from magic_pomdp.learning.replay import Replay
-from magic_pomdp.learning.settings import SETTINGS, TrainSettings
+from magic_pomdp.learning.settings import SETTINGS, TrainSettings, complete
 from magic_pomdp.running.saving import check_writable, make_folder, save_json
 
 BEST = "best.safetensors"
@@ -151,7 +151,7 @@ class TrainingState:
                 )
         different = self.settings.differences(about["settings"])
         if different:
-            values = ", ".join(f"{name} {about['settings'][name]}" for name in different)
+            values = ", ".join(f"{name} {complete(about['settings'])[name]}" for name in different)
             raise ValueError(f"The training in {self.folder} was begun with {values}: resume it with the same.")
 
     def _identity(self) -> dict[str, Any]:
