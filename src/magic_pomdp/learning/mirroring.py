@@ -42,4 +42,4 @@ def _reflect(
 ) -> np.ndarray:
     """Numbers (plans, …, size) with those of some plans reflected."""
     where = turned.reshape(-1, *[1] * (numbers.ndim - 1))
-    return np.where(where, np.float32(signs) * numbers + np.float32(shifts), numbers)
+    return np.where(where, np.asarray(signs, np.float32) * numbers + np.asarray(shifts, np.float32), numbers)
