@@ -62,17 +62,16 @@ def ablation_table(ablation: "Ablation") -> Table:
     shared, handcrafted = ablation.results[0]["evaluation"], ablation.handcrafted
     allowed = _words(Budget(**shared["budget"]))
     title = f"{ablation.task}: {shared['episodes']} episodes, seed {shared['seed']}, {allowed} a plan"
-    names = ("told, critic, changed", "return", "success", "by seed", "minutes", "updates", "plans", "paper")
-    table = Table(*names, title=title)
+    table = Table("told, critic", "return", "success", "by seed", "minutes", "updates", "paper", title=title)
     for row in ablation.rows():
         by_seed = ", ".join(f"{value:.1f}" for value in row["by_seed"].values())
         told = ", ".join(part for part in (row["conditioning"], row["critic"], row["change"]) if part)
         text = "{return_mean:.1f} ± {return_stderr:.1f}|{success_rate:.1%}"
-        spent = "{minutes:.1f}|{updates:,.0f}|{plans:,.0f}".format_map(row)
+        spent = "{minutes:.1f}|{updates:,.0f}".format_map(row)
         paper = "" if row["published"] is None else f"{row['published']:.1f}"
         table.add_row(told, *text.format_map(row).split("|"), by_seed, *spent.split("|"), paper)
     published = PUBLISHED.get(ablation.task, {}).get("macro-despot")
-    text = "handcrafted|{return_mean:.1f} ± {return_stderr:.1f}|{success_rate:.1%}||||"
+    text = "handcrafted|{return_mean:.1f} ± {return_stderr:.1f}|{success_rate:.1%}|||"
     table.add_row(*text.format_map(handcrafted).split("|"), "" if published is None else f"{published[0]:.1f}")
     return table
 
