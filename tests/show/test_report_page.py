@@ -99,6 +99,16 @@ def test_an_ablation_of_critics_has_a_curve_for_each(ablation, tmp_path):
     assert [curve.label for curve in curves.curves] == ["belief+context, set critic", "belief+context, flat critic"]
 
 
+def test_an_ablation_names_what_was_changed(ablation, tmp_path):
+    content = json.loads(ablation.read_text())
+    content["rows"].append({**content["rows"][0], "change": "batch=8"})
+    content["trainings"].append({**content["trainings"][0], "change": "batch=8"})
+    (tmp_path / "ablation.json").write_text(json.dumps(content))
+    found = read_results([tmp_path])
+    assert "<th scope='row'>belief+context, batch=8</th>" in report_page(found)
+    assert [curve.label for curve in found.curves[0].curves] == ["belief+context", "belief+context, batch=8"]
+
+
 def test_an_older_bench_has_no_median(tmp_path):
     bench = json.loads((STORED / "speed.json").read_text())
     for one in bench["measurements"]:

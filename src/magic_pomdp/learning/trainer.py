@@ -86,8 +86,8 @@ def train(
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     _reuse_freed_memory()
-    trainer = Trainer(task, settings, folder, watch, command)
     try:
+        trainer = Trainer(task, settings, folder, watch, command)
         trainer.prepare(resume)
         return trainer.run()
     finally:
