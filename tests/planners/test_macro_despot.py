@@ -329,6 +329,15 @@ def test_a_full_tree_ends_early_and_says_so():
     assert np.isfinite([plan.value, plan.lower, plan.upper]).all()
 
 
+def test_the_least_room_that_is_asked_for_is_enough():
+    with pytest.raises(ValueError, match=r"need room for at least 46 nodes: raise tree_nodes from 45"):
+        light_dark(scenarios=5, tree_nodes=45)
+    planner, belief = light_dark(scenarios=5, tree_nodes=46)
+    plan = planner.plan(belief, LIGHT_DARK_CONTEXT, budget=Budget(steps=1_000_000))
+    assert plan.nodes >= 1
+    assert np.isfinite(plan.values).all()
+
+
 def test_a_settled_case_stops_when_the_gap_closes():
     planner, _ = light_dark()
     at_goal = np.array([[3.0, 1.0, 5.0, RUNNING]])

@@ -166,10 +166,11 @@ class MacroDespot:
 
     def _check(self, macro_actions: MacroActions) -> MacroActions:
         check_macro_actions(self.task, macro_actions)
-        if len(macro_actions) * self.scenarios > self.settings.tree_nodes:
+        needed = 1 + len(macro_actions) * self.scenarios  # the root, and a child for each scenario and macro-action
+        if needed > self.settings.tree_nodes:
             raise ValueError(
                 f"{len(macro_actions)} macro-actions and {self.scenarios} scenarios need room for at least "
-                f"{len(macro_actions) * self.scenarios} nodes: raise tree_nodes from {self.settings.tree_nodes}."
+                f"{needed} nodes: raise tree_nodes from {self.settings.tree_nodes}."
             )
         return macro_actions
 
@@ -359,8 +360,9 @@ def set_bounds(task, context, choices, rules, tree, node):
     node.lower = node.upper = node.default_value
     if node.depth < rules.horizon:
         upper = 0.0
+        steps = rules.horizon - node.depth + len(choices.actions[0]) - 1  # the last macro-action may run beyond
         for row in range(node.first_scenario, node.first_scenario + node.scenario_count):
-            upper += task.bound_within(context, tree.states[row], rules.horizon - node.depth)
+            upper += task.bound_within(context, tree.states[row], steps)
         node.upper = max(node.lower, upper / len(tree.keys) - price_at(task, rules, node))
 
 

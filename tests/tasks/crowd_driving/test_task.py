@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magic_pomdp import Belief, Budget, MacroDespot, MagicPlanner, make_task, new_stream, run_episode
+from magic_pomdp import Belief, Budget, MacroActions, MacroDespot, MagicPlanner, make_task, new_stream, run_episode
 from magic_pomdp.core.randomness import stream_key
 from magic_pomdp.core.scene import Line, Polygon, shapes_to_json
 from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS
@@ -384,3 +384,17 @@ def test_planning_while_driving_begins_with_standing_still():
 def test_impossible_parameters_are_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
         small(**parameters)
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_a_search_is_bounded_by_what_its_last_macro_action_can_earn_beyond_the_depth(length):
+    """On the empty road at full speed, what a search finds stays below the upper bound it has set out with."""
+    task = small(cars=0)
+    context, state = begin(task)
+    state[SPEED] = 6.0
+    planner = MacroDespot(task, MacroActions.repeat(GO[None], length), DespotSettings(scenarios=5, search_depth=4))
+    plan = planner.plan(state[None], context, budget=Budget(steps=1))
+    within = task.bound_within(context, state, 4 + length - 1)
+    steps = length * -(-4 // length)
+    assert plan.value > 0.8 * 1.2 * steps * 0.98**steps
+    assert plan.value < plan.upper <= within

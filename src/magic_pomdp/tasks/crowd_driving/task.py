@@ -63,7 +63,7 @@ SHORTCUT = 1.1
 ROUND_THE_END = 5.0
 """Beside its path, the robot may find so many metres more of road than on it."""
 NEARLY = 0.9
-"""To run out of road costs at most this share of a failure: a car that stands is better than one that crashes."""
+"""To run out of road after a search's last step costs at most this share of a failure."""
 
 
 class CrowdDriving(Traffic):
@@ -308,8 +308,8 @@ class CrowdDriving(Traffic):
         return min(total, self.progress_reward * POINT * max(0.0, left))
 
     def value_beyond(self, context, state):
-        """Where the road ends before the episode does: steps of stalling, or nearly a failure. Not discounted, for they
-        will count in full, and the road that they lack is used up now."""
+        """Where the road ends before the episode does: steps of stalling, or nearly a failure. A search of the task's
+        own depth does not discount them, for they will count in full, and the road that they lack is used up now."""
         steps = self.max_steps - state[STEPS]
         lasting = steps_to_drive(POINT * (context[ROAD_END] - state[PROGRESS]), SLOW)
         stalling = max(NEARLY * self.failure_reward, self.slow_reward * max(0.0, steps - lasting))
