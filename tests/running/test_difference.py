@@ -54,7 +54,15 @@ def test_only_evaluations_are_loaded(tmp_path):
     with pytest.raises(ValueError, match="There is no file"):
         load_evaluation(path)
     whole = evaluation([1.0, 2.0])
-    for text in ("{", "[]", '{"records": [1]}', json.dumps({**whole, "records": whole["records"][:1] * 2})):
+    record = whole["records"][0]
+    broken = [
+        {"records": [record] * 2},
+        {"records": [{**record, "return": "5"}]},
+        {"records": [{**record, "return": math.nan}]},
+        {"records": [{name: value for name, value in record.items() if name != "outcome"}]},
+        {"task_parameters": None},
+    ]
+    for text in ("{", "[]", '{"records": [1]}', *(json.dumps({**whole, **change}) for change in broken)):
         path.write_text(text)
         with pytest.raises(ValueError, match="does not hold an evaluation"):
             load_evaluation(path)

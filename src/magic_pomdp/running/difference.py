@@ -45,10 +45,11 @@ def load_evaluation(path: Path) -> dict[str, Any]:
         raise ValueError(f"There is no file {path}.")
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        returns = {record["episode"]: (float(record["return"]), record["outcome"]) for record in found["records"]}
-        needed = all(name in found for name in (*SAME, "task_parameters", "planner", "budget")) and len(returns) == len(
-            found["records"]
-        )
+        records = found["records"]
+        whole = all(math.isfinite(record["return"]) and "outcome" in record for record in records)
+        told = all(name in found for name in (*SAME, "planner", "budget"))
+        needed = whole and told and isinstance(found["task_parameters"], dict)
+        needed = needed and len({record["episode"] for record in records}) == len(records)
     except (ValueError, KeyError, TypeError):
         needed = False
     if not needed:
