@@ -80,6 +80,18 @@ def test_the_newest_good_checkpoint_is_used_and_few_are_kept(tmp_path):
     assert "is damaged" in said[0]
 
 
+def test_a_new_checkpoint_is_kept_beside_damaged_ones_of_a_higher_number(tmp_path):
+    for updates in (80, 90, 100):
+        save_some(tmp_path, updates).write_bytes(b"gone")
+    said = []
+    assert load_checkpoint(tmp_path, said.append) is None
+    assert ["The one before is used" in sentence for sentence in said] == [True, True, False]
+    for keep in (3, 1):
+        save_some(tmp_path, 10, keep)
+        assert load_checkpoint(tmp_path, print)[1]["updates"] == 10
+        assert len(checkpoints(tmp_path)) == keep
+
+
 SAVER = """
 import sys
 from pathlib import Path

@@ -12,6 +12,7 @@ from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.learning.generator import GeneratorShape
 from magic_pomdp.learning.mirroring import check_mirrors, reflected
 from magic_pomdp.learning.replay import Experience
+from magic_pomdp.learning.state import TrainingState
 from magic_pomdp.tasks import light_dark, puck_push
 
 QUIET = {"speed_noise": 0.0, "heading_noise": 0.0, "creep_noise": 0.0, "gap_noise": 0.0}
@@ -28,6 +29,14 @@ def upside_down(numbers, *places):
     numbers = numbers.copy()
     numbers[list(places)] = 598.0 - numbers[list(places)]
     return numbers
+
+
+def test_who_is_not_told_the_context_learns_from_no_mirror_images(tmp_path):
+    """A hidden context stays as it is, so the image of a particle's features would not be that of any situation."""
+    for conditioning, mirrors in (("belief", 0), ("context", 1), ("belief+context", 1), ("none", 1)):
+        settings = dataclasses.replace(TINY, conditioning=conditioning)
+        state = TrainingState(make_task("puck-push"), settings, tmp_path, "")
+        assert len(state.learner.mirrors) == mirrors
 
 
 LEFT_RIGHT, UP_DOWN = np.array([-1.0, 1.0]), np.array([1.0, -1.0])

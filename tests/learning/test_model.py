@@ -265,6 +265,13 @@ def test_train_and_resume(run, tmp_path):
     assert load_model("mine.safetensors").task == Target.name
 
 
+def test_a_training_without_time_to_learn_says_so(run):
+    short = [*SMALL, "--minutes", "1e-6"]
+    code, out, err = run("train", TOY, *short, "--out", "run")
+    assert (code, out) == (1, "")
+    assert "over before its warm-up, so there is no generator yet: give the same command more time" in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -17,6 +17,7 @@ from magic_pomdp.learning.learner import Diverged, Learner
 from magic_pomdp.learning.state import TrainingState
 from magic_pomdp.learning.trainer import Trainer
 from magic_pomdp.learning.watching import Lines, MetricsFile, read_metrics
+from magic_pomdp.running.saving import claimed
 from magic_pomdp.running.workers import JobFailed
 
 TINY = TrainSettings(
@@ -317,6 +318,52 @@ def test_a_training_is_not_overwritten_nor_continued_as_another(tmp_path):
         train(Target(blur=0.2), TINY, tmp_path, resume=True)
     with pytest.raises(ValueError, match="another macro-action space"):
         train(Target(), settings(macro_length=3), tmp_path, resume=True)
+
+
+def test_a_training_without_its_checkpoints_starts_again_but_keeps_a_better_generator(tmp_path):
+    learned = settings(updates=400, warmup=200, batch=64, replay=2000, generator_rate=3e-3, std=0.15, std_max=0.5)
+    first = train(Target(), learned, tmp_path)
+    kept = load_model(first.model).weights
+    for path in checkpoints(tmp_path):
+        path.unlink()
+    with pytest.raises(ValueError, match=r"was begun with .*batch 64.*: resume it with the same"):
+        train(Target(), settings(updates=1), tmp_path, resume=True)
+    with pytest.raises(ValueError, match="another task's parameters"):
+        train(Target(blur=0.2), learned, tmp_path, resume=True)
+    said = []
+    again = train(Target(), dataclasses.replace(learned, updates=1), tmp_path, True, Lines(said.append))
+    assert said[0] == f"There is no checkpoint in {tmp_path}: the training starts from the beginning."
+    assert again.curve[-1]["return_mean"] < first.curve[-1]["return_mean"]
+    np.testing.assert_array_equal(load_model(again.model).weights, kept)
+
+
+def test_damaged_settings_without_a_checkpoint_are_refused(tmp_path):
+    for text in ("{", "[]", "{}"):
+        (tmp_path / "settings.json").write_text(text)
+        with pytest.raises(ValueError, match="was begun by another version of magic-pomdp, or is damaged"):
+            train(Target(), TINY, tmp_path, resume=True)
+
+
+def test_two_trainings_do_not_share_a_folder(tmp_path):
+    train(Target(), settings(updates=20), tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with claimed(tmp_path), pytest.raises(ValueError, match="Another process is at work in"):
+        train(Target(), TINY, tmp_path, resume=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_an_episode_that_fails_costs_nothing_of_what_was_learned(tmp_path, monkeypatch):
+    whole = Learner.update
+
+    def update(self, replay):
+        if self.updates == 30:
+            raise JobFailed("The episode failed.")
+        return whole(self, replay)
+
+    monkeypatch.setattr(Learner, "update", update)
+    with pytest.raises(JobFailed):
+        train(Target(), TINY, tmp_path)
+    assert state_of(tmp_path)[1]["updates"] == 30
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from magic_pomdp.running.saving import check_writable, save_json
+from magic_pomdp.running.saving import check_writable, claimed, save_json
 
 
 def test_saved_data_comes_back_and_nothing_else_is_left(tmp_path):
@@ -49,3 +49,13 @@ def test_a_link_is_followed(tmp_path):
     save_json(check_writable(link), {"new": 1})
     assert link.is_symlink()
     assert json.loads(target.read_text()) == {"new": 1}
+
+
+def test_a_folder_has_one_process_at_a_time(tmp_path):
+    with claimed(tmp_path):
+        for _ in range(2):  # who is refused does not take it from who has it
+            with pytest.raises(ValueError, match=r"^Another process is at work in .*: wait for it"), claimed(tmp_path):
+                pass
+    with claimed(tmp_path):
+        pass
+    assert list(tmp_path.iterdir()) == []

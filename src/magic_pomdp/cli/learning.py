@@ -105,6 +105,12 @@ def train(
     if trained.model is not None and trained.score is not None:
         score = "{return_mean:.1f} ± {return_stderr:.1f}, success {success_rate:.1%}".format_map(trained.score)
         show(f"The best generator returns {score} in {trained.score['episodes']} episodes; saved as {trained.model}")
+    elif trained.stopped_by != "interrupt":
+        return complain(
+            "The training was over before its warm-up, so there is no generator yet: give the same command more time "
+            "and --resume.",
+            WRONG,
+        )
     return FINE
 
 

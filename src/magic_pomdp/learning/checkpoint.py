@@ -64,18 +64,20 @@ def save_checkpoint(folder: Path, arrays: Mapping[str, np.ndarray], about: dict[
     """Write the checkpoint of a training, named after its updates; remove all but the newest few."""
     path = folder / f"checkpoint-{about['updates']:09d}-{about['plans']:09d}.safetensors"
     save_arrays(path, CHECKPOINT, arrays, about)
-    for old in checkpoints(folder)[keep:]:
+    others = [other for other in checkpoints(folder) if other != path]  # damaged ones may have a higher number
+    for old in others[keep - 1 :]:
         old.unlink(missing_ok=True)
     return path
 
 
 def load_checkpoint(folder: Path, say: Callable[[str], None]) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
     """The newest checkpoint that can be read; `say` is told of those that cannot. None if there is none."""
-    for path in checkpoints(folder):
+    paths = checkpoints(folder)
+    for path in paths:
         try:
             return load_arrays(path, CHECKPOINT)
         except ValueError as error:
-            say(f"{error} The one before is used.")
+            say(str(error) if path == paths[-1] else f"{error} The one before is used.")
     return None
 
 

@@ -71,7 +71,7 @@ def _known(folder: Path) -> dict[str, Any]:
     """What was asked of the training in a folder."""
     try:
         about = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-        about["task"], about["settings"]["seed"], about["space"]["length"]
+        about["task"], about["task_parameters"], about["settings"]["seed"], about["space"]["length"]
     except (OSError, ValueError, KeyError, TypeError):
         raise ValueError(f"There is no training in {folder}: name the folder that `train` has filled.") from None
     return about

@@ -104,6 +104,7 @@ def load_model(model: str | Path) -> Model:
         fields = about["shape"]
         fields |= {name: tuple(fields[name]) for name in ("trunk", "std_range")}
         shape, card = GeneratorShape(**fields), about["card"]
+        card["task"], card["space"]["length"], card["score"]["return_mean"]
         return Model(path.stem if path.parent == SHIPPED else str(path), shape, shape.pack(arrays), card)
     except (KeyError, TypeError) as error:
         raise ValueError(f"The model {path} was made by another version of magic-pomdp ({error}).") from None

@@ -1,6 +1,7 @@
 """What a training has reached, and the folder in which it is kept."""
 
 import dataclasses
+import json
 import re
 import time
 from collections.abc import Callable
@@ -49,7 +50,8 @@ class TrainingState:
             conditioning=settings.conditioning,
             std_range=(settings.std_min, settings.std_max),
         )
-        mirrors = check_mirrors(task, self.shape) if settings.mirror else ()
+        mirrored = settings.mirror and settings.conditioning != "belief"  # a context that is hidden has no image
+        mirrors = check_mirrors(task, self.shape) if mirrored else ()
         self.learner = Learner(self.shape, self.space.start, settings, mirrors)
         self.replay = Replay(self.shape, settings.replay)
         self.episodes = 0
@@ -84,7 +86,6 @@ class TrainingState:
 
     def open(self, resume: bool, say: Callable[[str], None]) -> None:
         """Make the folder ready; go on from its newest checkpoint if told to."""
-        check_folder(self.folder, resume)
         for half_written in self.folder.glob(".*.part"):  # by a training that was killed
             half_written.unlink(missing_ok=True)
         if resume:
@@ -115,30 +116,36 @@ class TrainingState:
 
     def _restore(self, say: Callable[[str], None]) -> None:
         found = load_checkpoint(self.folder, say)
-        if found is None:
-            say(f"There is no checkpoint in {self.folder} yet: the training starts from the beginning.")
-            return
-        arrays, about = found
-        self._check_same(about)
         try:
-            self.learner.restore(arrays, about["updates"])
-            self.replay.restore(arrays, about["plans"])
-        except (KeyError, RuntimeError):
+            if found is None:
+                self._check_same(json.loads((self.folder / SETTINGS).read_text(encoding="utf-8")))
+                say(f"There is no checkpoint in {self.folder}: the training starts from the beginning.")
+            else:
+                self._go_on(*found)
+                say(
+                    f"Resumed after {self.learner.updates:,} updates, {self.replay.added:,} plans and "
+                    f"{self.seconds / 60:.1f} minutes."
+                )
+        except (KeyError, TypeError, RuntimeError, json.JSONDecodeError, UnicodeDecodeError):
             raise ValueError(
-                f"The training in {self.folder} was begun by another version of magic-pomdp: choose another folder."
+                f"The training in {self.folder} was begun by another version of magic-pomdp, or is damaged: choose "
+                "another folder."
             ) from None
-        self.episodes, self.warmed_up = about["episodes"], about["warmed_up"]
-        self.history, self._before, self._started = about["history"], about["seconds"], time.monotonic()
-        say(
-            f"Resumed after {about['updates']:,} updates, {about['plans']:,} plans and {about['seconds'] / 60:.1f} "
-            "minutes."
-        )
+        if not (self.folder / BEST).is_file() and not self.history:
+            return
         try:
             self.best_arrays, model = load_arrays(self.folder / BEST, MODEL)
             self.best = {**model["card"]["chosen_by"], **{key: model["card"][key] for key in ("updates", "minutes")}}
         except ValueError as error:
-            if self.history:
-                say(f"{error} The next evaluation makes a new one.")
+            say(f"{error} The next evaluation makes a new one.")
+
+    def _go_on(self, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
+        """Be where a checkpoint was written."""
+        self._check_same(about)
+        self.learner.restore(arrays, about["updates"])
+        self.replay.restore(arrays, about["plans"])
+        self.episodes, self.warmed_up = about["episodes"], about["warmed_up"]
+        self.history, self._before, self._started = about["history"], about["seconds"], time.monotonic()
 
     def _check_same(self, about: dict[str, Any]) -> None:
         mine = self._identity()

@@ -35,10 +35,11 @@ from magic_pomdp.learning.collecting import (
 from magic_pomdp.learning.learner import Diverged
 from magic_pomdp.learning.measuring import Meter, RunningEvaluation
 from magic_pomdp.learning.settings import TrainSettings
-from magic_pomdp.learning.state import BEST, TrainingState
+from magic_pomdp.learning.state import BEST, TrainingState, check_folder
 from magic_pomdp.learning.watching import Watch
+from magic_pomdp.running.saving import claimed
 from magic_pomdp.running.statistics import mean
-from magic_pomdp.running.workers import poll_jobs
+from magic_pomdp.running.workers import JobFailed, poll_jobs
 
 BOARD = ".weights"
 """The file in a training's folder from which workers read the weights."""
@@ -88,11 +89,15 @@ def train(
     _reuse_freed_memory()
     try:
         trainer = Trainer(task, settings, folder, watch, command)
-        trainer.prepare(resume)
-        return trainer.run()
+        check_folder(folder, resume)
+        with claimed(folder):
+            try:
+                trainer.prepare(resume)
+                return trainer.run()
+            finally:
+                (folder / BOARD).unlink(missing_ok=True)
     finally:
         torch.set_num_threads(threads)
-        (folder / BOARD).unlink(missing_ok=True)
 
 
 class Trainer:
@@ -122,7 +127,11 @@ class Trainer:
     def run(self) -> Trained:
         """Train until the end."""
         with _interrupts_noted(self), closing(self._results()) as results:
-            stopped_by = self._loop(results)
+            try:
+                stopped_by = self._loop(results)
+            except JobFailed:
+                self.state.save()
+                raise
             self.state.save()
             if stopped_by != "interrupt" and self.state.warmed_up:
                 self._conclude(results)

@@ -1,5 +1,6 @@
 """Results on disk: whole or not at all."""
 
+import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -32,6 +33,22 @@ def make_folder(folder: Path) -> Path:
     except OSError as error:
         raise ValueError(f"The folder {folder} cannot be made ({error.strerror}): name another place.") from None
     return folder
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """A folder for this process alone, until it ends in whatever way; a ValueError if another one has it."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(
+                f"Another process is at work in {folder}: wait for it, or choose another folder."
+            ) from None
+        yield
+    finally:
+        os.close(handle)
 
 
 def save_json(path: Path, data: dict[str, Any]) -> None:
