@@ -110,7 +110,8 @@ def _evaluation_table(task: str, evaluations: Sequence[dict[str, Any]]) -> str:
     note = "Returns: mean ± standard error. Depth: how many primitive steps a search looks ahead on average."
     if published:
         note += (
-            " Paper: Lee, Cai, Hsu, RSS 2021; RMAG: its successor, IROS 2023; both with 0.1 s a plan. They are not"
+            " Paper: Lee, Cai, Hsu, RSS 2021; RMAG: its successor, IROS 2023; both with 0.1 s a plan, in Crowd-Driving"
+            " planned while driving, in the variant reference. They are not"
             " results of this software."
         )
     return _table("Mean return", names, rows, note)
