@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test clean
+.PHONY: demo test scripts clean
 
 demo: .venv/installed
 	$(BIN)/magic-pomdp demo
@@ -11,14 +11,23 @@ test: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory scripts; \
+	else echo "The pages' scripts are not checked: npm is not installed."; fi
 	$(BIN)/pytest -n 2 --dist worksteal
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 --dist worksteal -m jit_off
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --editable '.[all]'
+	$(BIN)/pip install --quiet --no-compile --editable '.[all]'  # what is used, Python compiles when it is
+	touch $@
+
+scripts: node_modules/installed
+	npm run --silent check
+
+node_modules/installed: package-lock.json
+	npm ci --no-audit --no-fund
 	touch $@
 
 clean:
-	rm -rf .venv
+	rm -rf .venv node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

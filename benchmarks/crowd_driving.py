@@ -13,12 +13,10 @@ import time
 import numpy as np
 from numba import njit
 
-from magic_pomdp import Belief, Budget, MacroDespot, make_task, new_stream
-from magic_pomdp.core.randomness import seek, stream_key
-from magic_pomdp.core.task import RUNNING
-from magic_pomdp.core.views import borrow
-from magic_pomdp.planners.macro_despot import DespotSettings
-from magic_pomdp.running.episode import draw_beginning, step_world
+from magic_pomdp import Belief, Budget, MacroDespot, Outcome, make
+from magic_pomdp.planners import MacroDespotSettings, borrow
+from magic_pomdp.random import seek, stream_key
+from magic_pomdp.running import SimulatedWorld
 from magic_pomdp.tasks.crowd_driving.fingerprint import traffic_fingerprint
 
 CARS = (5, 10, 15, 25, 50, 100, 200)
@@ -44,9 +42,10 @@ def world_steps_per_second(task, episodes=200, starts=5):
     """Steps per second of processor time."""
     seconds = 0.0
     for start in range(starts):
-        context, state = draw_beginning(task, new_stream(start))
+        world = SimulatedWorld(task)
+        world.begin(seed=0, episode=start)
         room = np.empty(1, np.uint64), np.zeros(task.observation_size), np.zeros((1, task.state_size))
-        arguments = task, context, state, np.array([3.0, 0.0]), stream_key(1), *room
+        arguments = task, world.context, world.state, np.array([3.0, 0.0]), stream_key(1), *room
         simulate(*arguments, 1)
         began = time.process_time()
         simulate(*arguments, episodes)
@@ -56,25 +55,22 @@ def world_steps_per_second(task, episodes=200, starts=5):
 
 def speed():
     """World steps, planning steps and belief updates, one core."""
-    task = make_task("crowd-driving")
-    context, state = draw_beginning(task, new_stream(0))
-    belief, action = Belief.initial(task, context), np.array([3.0, 0.0])
-    observation, updates = np.zeros(task.observation_size), []
-    for step in range(20):
-        step_world(task, context, state, action, stream_key(1), step, np.empty(1, np.uint64), observation)
+    task = make("crowd-driving")
+    world, action, updates = SimulatedWorld(task), np.array([3.0, 0.0]), []
+    belief = Belief.initial(task, world.begin(seed=0, episode=0).context)
+    for _ in range(20):
+        observation = world.act(action).observation
         began = time.process_time()
         belief.update(action, observation)
         updates.append(time.process_time() - began)
     found = {"belief_update_ms": 1000.0 * float(np.median(updates))}
     for policy in ("guided", "greedy", "random"):
-        planner = MacroDespot(task, settings=DespotSettings(default_policy=policy))
-        planner.plan(belief, context, budget=Budget(steps=1))
+        planner = MacroDespot(task, settings=MacroDespotSettings.advised(task, default_policy=policy))
+        planner.plan(belief, budget=Budget(steps=1))
         began = time.process_time()
-        steps = sum(planner.plan(belief, context, budget=Budget(steps=100_000), seed=seed).steps for seed in range(4))
+        steps = sum(planner.plan(belief, budget=Budget(steps=100_000), seed=seed).steps for seed in range(4))
         found[f"planning_steps_per_second_{policy}"] = steps / (time.process_time() - began)
-    rates = {
-        str(cars): world_steps_per_second(make_task("crowd-driving", cars=cars), max(2, 3000 // cars)) for cars in CARS
-    }
+    rates = {str(cars): world_steps_per_second(make("crowd-driving", cars=cars), max(2, 3000 // cars)) for cars in CARS}
     return found | {"world_steps_per_second": rates}
 
 
@@ -83,7 +79,7 @@ def driver(episodes=400):
     found = {}
     for variant in ("default", "reference"):
         for cars in (0, 15):
-            task = make_task("crowd-driving", variant=variant, cars=cars)
+            task = make("crowd-driving", variant=variant, cars=cars)
             returns = np.array([drive(task, episode) for episode in range(episodes)])
             error = returns.std(ddof=1) / np.sqrt(episodes)
             found[f"{variant}, {cars} cars"] = {"return_mean": returns.mean(), "return_stderr": error}
@@ -92,12 +88,11 @@ def driver(episodes=400):
 
 def drive(task, episode):
     """The return of an episode."""
-    context, state = draw_beginning(task, new_stream(0, episode, 0))
-    room, total, outcome, step = (np.empty(1, np.uint64), np.zeros(task.observation_size)), 0.0, RUNNING, 0
-    while outcome == RUNNING:
-        action = np.array(task.drive(context, state))
-        reward, outcome = step_world(task, context, state, action, stream_key(0, episode, 1), step, *room)
-        total, step = total + reward, step + 1
+    world, total, outcome = SimulatedWorld(task), 0.0, Outcome.RUNNING
+    world.begin(seed=0, episode=episode)
+    while outcome == Outcome.RUNNING:
+        happened = world.act(np.array(task.drive(world.context, world.state)))
+        total, outcome = total + happened.reward, happened.outcome
     return total
 
 
@@ -132,7 +127,7 @@ def main():
         found = driver()
     else:
         episodes = max(1, round(2.0 * given.minutes))
-        tasks = [make_task("crowd-driving", variant=variant) for variant in ("default", "reference")]
+        tasks = [make("crowd-driving", variant=variant) for variant in ("default", "reference")]
         found = {task.variant: traffic_fingerprint(task, episodes) for task in tasks}
     found |= {"machine": platform.machine(), "load": os.getloadavg()}
     print(json.dumps(found, indent=1))

@@ -14,7 +14,8 @@ import math
 import numpy as np
 
 import magic_pomdp as mp
-from magic_pomdp import FAILURE, RUNNING, SUCCESS, MacroActions, normal, uniform
+from magic_pomdp import Outcome
+from magic_pomdp.random import normal, uniform
 
 X, Y, CURRENT, OUTCOME = range(4)
 """State: position, northward drift in a minute, and how the journey has ended (RUNNING while it has not)."""
@@ -28,10 +29,11 @@ class Harbour(mp.Task):
     action_size = 2
     observation_size = 1
     continuous_state = (X, Y, CURRENT)
-    scenarios = 200
-    particles = 5000
-    search_depth = 40
-    macro_length = 3
+    advice = (
+        mp.tasks.BeliefSettings(particles=5000),
+        mp.planners.MacroDespotSettings(scenarios=200, search_depth=40, macro_length=3),
+        mp.planners.PomcpowSettings(search_depth=40),
+    )
 
     max_steps: int = 40
     harbour_x: float = 10.0
@@ -52,20 +54,20 @@ class Harbour(mp.Task):
         state[X] = self.start_noise * normal(random)
         state[Y] = self.start_noise * normal(random)
         state[CURRENT] = self.current_noise * normal(random)
-        state[OUTCOME] = RUNNING
+        state[OUTCOME] = Outcome.RUNNING
 
     def step(self, context, state, action, random, observation):
         observation[0] = 0.0
-        if state[OUTCOME] != RUNNING:
+        if state[OUTCOME] != Outcome.RUNNING:
             return 0.0, int(state[OUTCOME])
         if action[0] == 0.0 and action[1] == 0.0:
             inside = self.distance(state) <= self.harbour_radius
-            state[OUTCOME] = SUCCESS if inside else FAILURE
+            state[OUTCOME] = Outcome.SUCCESS if inside else Outcome.FAILURE
             return (100.0 if inside else -100.0), int(state[OUTCOME])
         state[X] += action[0] + self.swell * (2.0 * uniform(random) - 1.0)
         state[Y] += action[1] + self.swell * (2.0 * uniform(random) - 1.0) + state[CURRENT]
         observation[0] = self.turn(self.bearing(state) + self.bearing_noise * normal(random))
-        return -1.0, RUNNING
+        return -1.0, Outcome.RUNNING
 
     def log_likelihood(self, context, state, action, observation):
         error = self.turn(observation[0] - self.bearing(state))
@@ -73,7 +75,7 @@ class Harbour(mp.Task):
 
     def upper_bound(self, context, state):
         """Straight to the harbour's edge, with swell and current always from behind, and nothing to pay."""
-        if state[OUTCOME] != RUNNING:
+        if state[OUTCOME] != Outcome.RUNNING:
             return 0.0
         fastest = 1.0 + abs(state[CURRENT]) + 1.5 * self.swell
         minutes = math.ceil(max(0.0, self.distance(state) - self.harbour_radius) / fastest)
@@ -100,19 +102,19 @@ class Harbour(mp.Task):
 
     def macro_actions(self, length):
         courses, anchor = self.actions()[:-1], self.actions()[-1:]
-        return MacroActions.repeat(courses, length).add(anchor)  # nobody drops the anchor three times
+        return mp.MacroActions.repeat(courses, length).add(anchor)  # nobody drops the anchor three times
 
     def macro_space(self, length):
-        return mp.BezierSpace(length, extra=(((0.0, 0.0),),))  # what `magic-pomdp train` fills; the anchor stays
+        return mp.macros.BezierSpace(length, extra=(((0.0, 0.0),),))  # what `magic-pomdp train` fills; the anchor stays
 
     def scene(self, context):
-        harbour = mp.Circle(self.harbour_x, 0.0, self.harbour_radius, "goal", filled=False)
-        lighthouse = mp.Circle(self.lighthouse_x, self.lighthouse_y, 0.4, "light")
-        places = {"particles": [mp.Track(X, Y)], "trails": [mp.Track(X, Y, "path")]}
-        return mp.Scene((-6.0, -8.0, 13.0, 8.0), [harbour, lighthouse], robot=(X, Y), **places)
+        harbour = mp.scene.Circle(self.harbour_x, 0.0, self.harbour_radius, "goal", filled=False)
+        lighthouse = mp.scene.Circle(self.lighthouse_x, self.lighthouse_y, 0.4, "light")
+        places = {"particles": [mp.scene.Track(X, Y)], "trails": [mp.scene.Track(X, Y, "path")]}
+        return mp.scene.Scene((-6.0, -8.0, 13.0, 8.0), [harbour, lighthouse], robot=(X, Y), **places)
 
     def sprites(self, context, state, particles):
-        return [mp.Circle(state[X], state[Y], 0.35, "robot")]
+        return [mp.scene.Circle(state[X], state[Y], 0.35, "robot")]
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ import math
 import numpy as np
 
 import magic_pomdp as mp
-from magic_pomdp import RUNNING, SUCCESS, integer, uniform
+from magic_pomdp import Outcome
+from magic_pomdp.random import integer, uniform
 
 ROCKS = 3
 NORTH, EAST, SOUTH, WEST, SAMPLE, LOOK = range(6)
@@ -33,9 +34,11 @@ class RockSample(mp.Task):
     action_size = 1
     observation_size = 1
     context_size = 2 * ROCKS
-    scenarios = 1000
-    particles = 2000
-    search_depth = 40
+    advice = (
+        mp.tasks.BeliefSettings(particles=2000),
+        mp.planners.MacroDespotSettings(scenarios=1000, search_depth=40),
+        mp.planners.PomcpowSettings(search_depth=40),
+    )
 
     discount: float = 0.95
     max_steps: int = 40
@@ -51,14 +54,14 @@ class RockSample(mp.Task):
             context[i] = integer(random, self.size)
 
     def draw_state(self, context, random, state):
-        state[X], state[Y], state[OUTCOME] = 0.0, self.size // 2, RUNNING
+        state[X], state[Y], state[OUTCOME] = 0.0, self.size // 2, Outcome.RUNNING
         for rock in range(ROCKS):
             state[FIRST_ROCK + rock] = integer(random, 2)
 
     def step(self, context, state, action, random, observation):
         observation[0] = NOTHING
-        if state[OUTCOME] != RUNNING:
-            return 0.0, SUCCESS
+        if state[OUTCOME] != Outcome.RUNNING:
+            return 0.0, Outcome.SUCCESS
         if action[0] >= LOOK:
             rock = int(action[0]) - LOOK
             sees_right = uniform(random) < self.reliability(context, state, rock)
@@ -68,10 +71,10 @@ class RockSample(mp.Task):
                 if self.distance(context, state, rock) == 0.0:
                     was_good = state[FIRST_ROCK + rock] == 1.0
                     state[FIRST_ROCK + rock] = 0.0
-                    return (10.0 if was_good else -10.0), RUNNING
+                    return (10.0 if was_good else -10.0), Outcome.RUNNING
         elif action[0] == EAST and state[X] == self.size - 1:
-            state[OUTCOME] = SUCCESS
-            return 10.0, SUCCESS
+            state[OUTCOME] = Outcome.SUCCESS
+            return 10.0, Outcome.SUCCESS
         elif action[0] == EAST:
             state[X] += 1.0
         elif action[0] == WEST:
@@ -80,7 +83,7 @@ class RockSample(mp.Task):
             state[Y] = min(self.size - 1.0, state[Y] + 1.0)
         else:
             state[Y] = max(0.0, state[Y] - 1.0)
-        return -self.energy, RUNNING
+        return -self.energy, Outcome.RUNNING
 
     def log_likelihood(self, context, state, action, observation):
         if action[0] < LOOK:
@@ -92,7 +95,7 @@ class RockSample(mp.Task):
 
     def upper_bound(self, context, state):
         """As if it sampled each good rock as soon as it could get there, and left at once as well."""
-        if state[OUTCOME] != RUNNING:
+        if state[OUTCOME] != Outcome.RUNNING:
             return 0.0
         bound = 10.0 * self.discount ** (self.size - 1.0 - state[X])
         for rock in range(ROCKS):

@@ -3,6 +3,19 @@ import os
 import pytest
 
 
+def pytest_collection_modifyitems(items):
+    """Each of the workers, to whom the list is dealt out in equal parts, begins with its share of the slow tests."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    others = [item for item in items if not item.get_closest_marker("slow")]
+    part = -(-len(others) // workers)
+    items[:] = [
+        item
+        for worker in range(workers)
+        for item in (*slow[worker::workers], *others[worker * part : (worker + 1) * part])
+    ]
+
+
 @pytest.fixture
 def jit():
     """For what only compiled code does."""

@@ -8,9 +8,13 @@ import time
 import urllib.request
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from magic_pomdp import Budget, cli
+from magic_pomdp import Budget, __version__, cli
+from magic_pomdp.core.settings import settings_of
+from magic_pomdp.planners.registry import find_planner, planner_names
+from magic_pomdp.results.recording import load_recording
 from magic_pomdp.tasks.tiger import Tiger
 
 SMALL = ("--steps", "300", "--scenarios", "10", "--search-depth", "8", "--set", "max_steps=8")
@@ -65,7 +69,9 @@ def test_settings_reach_the_planner(run, tmp_path):
     code, _, _ = run("evaluate", "tiger", "--episodes", 1, *SMALL, *options, "--workers", 0, "--json", "r.json")
     assert code == 0
     report = json.loads((tmp_path / "r.json").read_text())
-    assert (report["planner"], report["macro_length"], report["budget"]) == ("despot", 1, {"steps": 300})
+    assert (report["kind"], report["version"], report["software"]) == ("evaluation", 2, __version__)
+    assert (report["planner"], report["label"], report["macro_length"]) == ("despot", "DESPOT", 1)
+    assert report["budget"] == {"seconds": None, "steps": 300}
     expected = {"scenarios": 10, "search_depth": 8, "xi": 0.5, "regularisation": 0.2, "default_policy": "random"}
     assert report["settings"].items() >= expected.items()
     assert report["task_parameters"]["accuracy"] == 0.9
@@ -88,7 +94,7 @@ def test_difference_of_two_evaluations(run):
         assert run("evaluate", "tiger", "--episodes", 4, *SMALL, *options)[0] == 0
     code, out, _ = run("difference", "one.json", "other.json", "one.json")
     assert code == 0
-    assert "what macro-despot, 1, 300 steps returns more than" in " ".join(out.split())
+    assert "what Macro-DESPOT, 1, 300 steps returns more than" in " ".join(out.split())
     assert "0.0 ± 0.0" in out
     for wrong in (("one.json",), ("one.json", "none.json")):
         code, _, err = run("difference", *wrong)
@@ -101,8 +107,8 @@ def test_settings_reach_pomcpow(run, tmp_path):
     small = ("--steps", 200, "--set", "max_steps=3", "--workers", 0)
     code, out, _ = run("evaluate", "tiger", "--planner", "pomcpow", "--episodes", 1, *options, *small)
     assert code == 0
-    assert "pomcpow, 200 steps a plan" in out
-    name = "tiger_pomcpow_L1_200steps_seed0_1episodes_D4_c40_ka3_alpha-o0.2_max_steps=3.json"
+    assert "POMCPOW, 200 steps a plan" in out
+    name = "tiger_pomcpow_L1_200steps_seed0_1episodes_c40_ka3_alpha-o0.2_D4_max_steps=3.json"
     report = json.loads((tmp_path / "results" / name).read_text())
     assert (report["planner"], report["macro_length"]) == ("pomcpow", None)
     expected = {"exploration": 40.0, "action_widening": 3.0, "action_exponent": 0.1, "observation_exponent": 0.2}
@@ -112,8 +118,9 @@ def test_settings_reach_pomcpow(run, tmp_path):
 BAD_INPUTS = {
     "tigr": "There is no task 'tigr' (did you mean 'tiger'?)",
     "tiger --planner macro-despt": "There is no planner 'macro-despt' (did you mean 'macro-despot'?)",
-    "tiger --planner despot --macro-length 3": "its macro length is 1, not 3",
-    "tiger --macro-length 0": "The macro length must be at least 1, not 0.",
+    "tiger --planner missing_file.py:Mine": "There is no file",
+    "tiger --planner magic": "No trained generator ships for tiger",
+    "tiger --macro-length 0": "The setting macro_length must be a finite number of at least 1, not 0.",
     "tiger --seconds 0": "A budget in seconds must be positive, not 0.0.",
     "tiger --seconds -1": "A budget in seconds must be positive, not -1.0.",
     "tiger --seconds nan": "A budget in seconds must be positive, not nan.",
@@ -123,25 +130,20 @@ BAD_INPUTS = {
     "tiger --episodes 0": "The number of episodes must be at least 1, not 0.",
     "tiger --workers -1": "The number of workers must be at least 0, not -1.",
     "tiger --seed -1": "The seed must be at least 0, not -1.",
-    "tiger --scenarios 0": "The setting scenarios must be at least 1, not 0.",
-    "tiger --search-depth 0": "The setting search_depth must be at least 1, not 0.",
-    "tiger --xi 2": "The setting xi must lie in (0, 1]",
-    "tiger --planner pomcpow --macro-length 2": "POMCPOW plans with primitive actions, so its macro length is 1, not 2",
-    "tiger --planner pomcpow --scenarios 9": "The setting scenarios does not belong to pomcpow",
-    "tiger --planner pomcpow --default-policy greedy": "The setting default_policy does not belong to pomcpow",
-    "tiger --exploration 9": "The setting exploration does not belong to macro-despot",
-    "tiger --planner pomcpow --exploration nan": "The setting exploration must be finite and not negative, but is nan.",
-    "tiger --planner pomcpow --action-exponent 2": "The setting action_exponent must lie in [0, 1], not at 2.0.",
-    "tiger --planner pomcpow --tree-nodes 0": "The setting tree_nodes must be at least 1, not 0.",
+    "tiger --scenarios 0": "The setting scenarios must be a finite number of at least 1, not 0.",
+    "tiger --search-depth 0": "The setting search_depth must be a finite number of at least 1, not 0.",
+    "tiger --xi 2": "The setting xi must lie in (0, 1], not 2.0.",
+    "tiger --planner pomcpow --exploration nan": "exploration must be a finite number of at least 0, not nan.",
+    "tiger --planner pomcpow --action-exponent 2": "The setting action_exponent must lie in [0, 1], not 2.0.",
+    "tiger --planner pomcpow --tree-nodes 0": "The setting tree_nodes must be a finite number of at least 1, not 0.",
     "tiger --set accuracy": "set as name=value, not 'accuracy'.",
     "tiger --set acuracy=1": "has no parameter 'acuracy' (did you mean 'accuracy'?)",
     "tiger --set accuracy=high": "The parameter accuracy must be of kind float, not 'high'.",
     "tiger --set accuracy=7": "Tiger's accuracy must lie between 0 and 1, not at 7.0.",
-    "tiger --variant wild": "has no parameter 'variant'",
-    "tiger --map": "--map needs a value.",
-    "tiger --map=": "--map needs a value.",
-    "crowd-driving --variant sideways": "The variant must be one of default, reference, not 'sideways'.",
-    "crowd-driving --map missing.net.xml": "The road network missing.net.xml cannot be read",
+    "tiger --set variant=wild": "has no parameter 'variant'",
+    "tiger --set map": "set as name=value, not 'map'.",
+    "crowd-driving --set variant=sideways": "The variant must be one of default, reference, not 'sideways'.",
+    "crowd-driving --set map=missing.net.xml": "The road network missing.net.xml cannot be read",
     "tiger --json missing/result.json": "There is no folder",
     "tiger --json .": "is a folder: name a file in it.",
     "missing_module:MyTask": "There is no module 'missing_module'",
@@ -169,6 +171,46 @@ def test_what_cannot_be_parsed_is_answered_with_help(run, arguments):
     assert "Traceback" not in err
 
 
+OPTIONS_OF_OTHERS = [
+    "evaluate tiger --exploration 9",
+    "evaluate tiger --fallback-below 9",
+    "evaluate tiger --model some.safetensors",
+    "evaluate tiger --planner despot --macro-length 3",
+    "evaluate tiger --planner pomcpow --macro-length 2",
+    "evaluate tiger --planner pomcpow --scenarios 9",
+    "evaluate tiger --planner pomcpow --default-policy greedy",
+    "evaluate light-dark --planner magic --macro-length 6",
+    "evaluate crowd-driving --variant reference",
+    "evaluate crowd-driving --map my.net.xml",
+    "record tiger --exploration 9",
+    "tune tiger --exploration 9",
+    "train light-dark --map my.net.xml",
+]
+
+
+@pytest.mark.parametrize("arguments", OPTIONS_OF_OTHERS)
+def test_an_option_of_another_planner_is_not_recognised(run, arguments):
+    code, out, err = run(*arguments.split())
+    assert (code, out) == (2, "")
+    option = next(word for word in reversed(arguments.split()) if word.startswith("--"))
+    assert re.search(rf"Unrecognized (or misplaced )?options: {option}", " ".join(err.replace("│", " ").split()))
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "tune", "record", "picture", "figures", "play", "check"])
+@pytest.mark.parametrize("planner", planner_names())
+def test_help_shows_what_can_be_set_about_a_planner(run, command, planner):
+    code, out, _ = run(command, "tiger", "--planner", planner, "--help")
+    shown = set(re.findall(r"--([a-z-]+)", out))
+    settings = {
+        name: {option.replace("_", "-") for option in settings_of(find_planner(name).settings)}
+        for name in planner_names()
+    }
+    assert code == 0
+    assert settings[planner] <= shown
+    assert not shown & (set().union(*settings.values()) - settings[planner])
+
+
 def test_an_existing_result_survives_bad_input(run, tmp_path):
     (tmp_path / "old.json").write_text("old")
     code, _, _ = run("evaluate", "tiger", "--json", "old.json", "--episodes", 0)
@@ -177,11 +219,12 @@ def test_an_existing_result_survives_bad_input(run, tmp_path):
 
 
 OWN_TASK = """
+from magic_pomdp.tasks import BeliefSettings
 from magic_pomdp.tasks.tiger import Tiger
 
 class MyTiger(Tiger):
     name = "my tiger/1"
-    particles = 20
+    advice = (BeliefSettings(particles=20), *Tiger.advice[1:])
     broken: bool = False
 
     def step(self, context, state, action, random, observation):
@@ -222,7 +265,7 @@ def test_an_error_in_a_task_names_the_episode(tmp_path, command, workers):
 ANNOUNCED = """
 import sys
 from magic_pomdp import cli
-from magic_pomdp.running import evaluate as module
+from magic_pomdp.running import evaluating as module
 
 if __name__ == "__main__":
     whole = module.evaluate
@@ -302,6 +345,20 @@ def test_check_prints_findings(run, monkeypatch):
     assert run("check", "tigr")[0] == 2
 
 
+def test_check_tests_a_planner(run, monkeypatch):
+    import magic_pomdp.testing
+
+    tested = []
+    monkeypatch.setattr(magic_pomdp.testing, "check_planner", lambda planner: tested.append(planner) or [])
+    code, out, _ = run("check", "tiger", "--planner", "despot", "--scenarios", 7)
+    assert (code, out) == (0, "despot in tiger is fine.\n")
+    assert tested[0].settings.scenarios == 7
+    monkeypatch.setattr(magic_pomdp.testing, "check_planner", lambda planner: ["plan [draws] on"])
+    code, out, _ = run("check", "tiger", "--planner", "despot")
+    assert (code, "plan [draws] on" in out, "despot in tiger: 1 to mend." in out) == (1, True, True)
+    assert run("check", "tiger", "--planner", "despott")[0] == 2
+
+
 def test_doctor(run, monkeypatch):
     code, out, _ = run("doctor")
     assert code == 0
@@ -314,24 +371,36 @@ def test_doctor(run, monkeypatch):
 
 
 def test_bench(run, monkeypatch, tmp_path):
-    monkeypatch.setattr("magic_pomdp.running.bench.REPEATS", 1)
+    monkeypatch.setattr("magic_pomdp.running.bench._REPEATS", 1)
     code, out, _ = run("bench", "--seconds", 0.01, "--json", "bench.json")
     assert code == 0
     measurements = json.loads((tmp_path / "bench.json").read_text())["measurements"]
-    assert len(measurements) == 15
+    assert len(measurements) == 31
     assert all(found["value"] > 0 and found["ratio"] > 0 for found in measurements)
-    assert "steps in the bare simulator" in out
-    assert "simulations in POMCPOW" in out
+    names = [found["name"] for found in measurements]
+    for task in ("light-dark", "puck-push"):
+        for label in ("MAGIC", "Macro-DESPOT", "DESPOT", "POMCPOW"):
+            assert f"steps in {label}, {task}" in names
+    assert all(name in " ".join(out.split()) for name in ("steps in the bare simulator", "steps in POMCPOW, puck-push"))
     assert run("bench", "--json", "missing/bench.json")[0] == 2
     assert run("bench", "--seconds", 0)[0] == 2
 
 
-def test_help_needs_neither_numba_nor_torch():
+@pytest.mark.parametrize(
+    ("command", "unneeded"),
+    [
+        ([], ["numba", "numpy", "torch", "matplotlib"]),
+        (["difference"], ["numba", "numpy", "torch", "matplotlib"]),
+        (["evaluate"], ["torch", "matplotlib"]),  # its options are those of a planner, whose module tells them
+        (["train"], ["torch", "matplotlib"]),
+    ],
+)
+def test_help_needs_nothing_large(command, unneeded):
     code = (
-        "import sys; from magic_pomdp import cli; sys.argv = ['magic-pomdp', 'evaluate', '--help']\n"
+        f"import sys; from magic_pomdp import cli; sys.argv = ['magic-pomdp', *{command}, '--help']\n"
         "try: cli.main()\n"
         "except SystemExit: pass\n"
-        "sys.exit(any(name in sys.modules for name in ('numba', 'numpy', 'torch', 'matplotlib')))"
+        f"sys.exit(any(name in sys.modules for name in {unneeded}))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
 
@@ -364,7 +433,7 @@ def test_compare_and_compare_again(run, tmp_path):
     ]
     code, out, _ = run(*asked)
     assert code == 0
-    assert all(planner in out for planner in ("macro-despot", "despot", "pomcpow"))
+    assert all(label in out for label in ("Macro-DESPOT", " DESPOT", "POMCPOW"))
     assert (tmp_path / "results/t/anytime.png").exists()
     saved = json.loads((tmp_path / "results/t/comparison.json").read_text())
     assert len(saved["evaluations"]) == 6
@@ -382,7 +451,7 @@ def test_other_parameters_are_compared_in_another_folder(run, tmp_path):
 
 
 def test_tune_and_go_on(run):
-    asked = ["tune", "tiger", "--steps", 300, "--episodes", 2, "--workers", 0]
+    asked = ["tune", "tiger", "--planner", "pomcpow", "--steps", 300, "--episodes", 2, "--workers", 0]
     code, out, _ = run(*asked, "--trials", 2)
     assert code == 0
     assert "best of 2 trials" in out
@@ -392,6 +461,17 @@ def test_tune_and_go_on(run):
     assert code == 0
     assert "--steps 300 --set max_steps=3 --exploration" in out
     assert "tune-tiger-pomcpow-300steps-max_steps=3.journal" in out
+
+
+def test_tune_looks_for_settings_of_the_default_planner(run):
+    asked = ("tune", "tiger", "--steps", 300, "--episodes", 2, "--workers", 0, "--trials", 1, "--search-depth", 8)
+    code, out, _ = run(*asked)
+    assert code == 0
+    command = (
+        r"magic-pomdp evaluate tiger --planner macro-despot --steps 300 --search-depth 8 --scenarios \d+ --xi [\d.]+"
+    )
+    assert re.search(command, out)
+    assert "tune-tiger-macro-despot-300steps.journal" in out
 
 
 @pytest.mark.parametrize(
@@ -484,20 +564,20 @@ def test_an_unfinished_recording_is_saved_apart(run, tmp_path, monkeypatch, fail
         "r.gz",
     )
     assert run(*small)[0] == 0
-    found = recording.load_recording(tmp_path / "r.gz")
+    finished = [load_recording(tmp_path / "r.gz")]
     before = (tmp_path / "r.gz").read_bytes()
 
     def end_early(*_):
         if failed:
-            raise recording.RecordingFailed("Episode 7 failed.", found)
-        raise recording.RecordingInterrupted(found)
+            raise recording.RecordingFailed("Episode 7 failed.", finished[-1])
+        raise recording.RecordingInterrupted(finished[-1])
 
     monkeypatch.setattr(recording, "record_episodes", end_early)
     code, _, err = run(*small)
     assert (code, ("Episode 7 failed." if failed else "Interrupted.") in err) == (code_of_it, True)
     assert (tmp_path / "r.gz").read_bytes() == before
     assert (tmp_path / "partial-r.gz").is_file()
-    found["episodes"] = []
+    finished.append(msgspec.structs.replace(finished[0], episodes=()))
     code, _, err = run(*small)
     assert (code, "nothing is saved" in err) == (code_of_it, True)
 
@@ -583,14 +663,17 @@ def test_a_page_is_served_until_it_is_interrupted(tmp_path):
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize(("options", "seconds"), [((), 0.35), (("--macro-length", 2), 0.7), (("--seconds", 0.2), 0.2)])
+@pytest.mark.parametrize(
+    ("options", "seconds"),
+    [((), 0.35), (("--planner", "macro-despot", "--macro-length", 2), 0.7), (("--seconds", 0.2), 0.2)],
+)
 def test_a_plan_has_the_tasks_own_time_unless_told(run, monkeypatch, options, seconds):
     pytest.importorskip("websockets")
     played = []
 
     class Server:
-        def __init__(self, task, choice, *_):
-            played.append(choice.budget_for(task))
+        def __init__(self, task, factory, *_):
+            played.append(factory.budget_for(task))
             raise ValueError("Seen enough.")
 
     monkeypatch.setattr("magic_pomdp.show.live.LiveServer", Server)
@@ -604,6 +687,7 @@ def test_a_plan_has_the_tasks_own_time_unless_told(run, monkeypatch, options, se
     [
         (("tiger", "--seconds", "100"), "0.001 to 10 seconds"),
         (("tiger", "--seconds", "-1"), "must be"),
+        (("tiger", "--steps", "100"), "give a budget in seconds, not in steps"),
         (("tiger", "--port", "70000"), "A port is a number"),
         (("tiger", "--planner", "magic"), "No trained generator"),
         (("tiger", "--seed", "-1"), "at least 0"),

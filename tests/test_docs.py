@@ -1,18 +1,29 @@
-"""The documents' code runs as it stands."""
+"""The documents' code runs as it stands, and their names, commands and tables are those of the software."""
 
+import contextlib
+import io
 import os
 import re
 import subprocess
 import sys
+from functools import reduce
 from importlib.util import find_spec
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import magic_pomdp as mp
+from magic_pomdp import cli
+from magic_pomdp.testing.docs import functions_table, settings_table
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+DOCUMENTS = [
+    *(path.relative_to(ROOT) for path in (ROOT / "README.md", ROOT / "benchmarks" / "README.md")),
+    *(path.relative_to(ROOT) for path in sorted(DOCS.glob("*.md"))),
+]
 
 
 def blocks(document, language):
@@ -46,21 +57,24 @@ def written(tmp_path, monkeypatch):
     return write
 
 
+@pytest.mark.slow
 def test_scripts_of_the_tutorial_run(written, capsys):
     names = {}
     for script in written("your-own-task.md", "charger"):
         exec(compile(script, "tutorial", "exec"), names)
     assert names["record"].outcome == "success"
-    assert mp.check_task(names["Charger"]) == []
-    assert mp.check_task(names["FreeCharger"]) == []
+    assert mp.testing.check_task(names["Charger"]) == []
+    assert mp.testing.check_task(names["FreeCharger"]) == []
     assert "Expected" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_commands_of_the_tutorial_run(written):
     written("your-own-task.md", "charger")
     run_commands("your-own-task.md")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("torch") is None, reason="learning needs torch")
 def test_learning_runs(written):
     (script,) = written("learning.md", "archer")
@@ -68,5 +82,82 @@ def test_learning_runs(written):
     names = {"mp": mp, "np": np}
     exec(compile(script, "learning", "exec"), names)
     assert names["trained"].updates == 20
-    shots = names["planner"].generate(names["belief"], names["context"]).actions
+    shots = names["planner"].generate(names["belief"]).actions
     assert abs(shots - 0.3).min() < 0.3  # the handcrafted ones miss by 0.7
+
+
+def test_the_first_robot_runs(capsys):
+    (script,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+    exec(compile(script, "README", "exec"), {})
+    assert "success" in capsys.readouterr().out
+
+
+def test_what_is_shown_of_the_own_planner_stands_in_its_file():
+    (shown,) = blocks("your-own-task.md", "py")
+    assert shown in (ROOT / "examples" / "random_shooter.py").read_text(encoding="utf-8")
+
+
+def test_tables_are_those_of_the_code():
+    assert functions_table() in (DOCS / "your-own-task.md").read_text(encoding="utf-8")
+    planners = ("magic", "macro-despot", "despot", "pomcpow")
+    assert settings_table(planners) in (DOCS / "planners.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_names_exist(document):
+    check_names((ROOT / document).read_text(encoding="utf-8"))
+
+
+def test_names_to_change_to_exist():
+    rows = [
+        row.split(" | ") for row in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines() if "`mp." in row
+    ]
+    check_names(" ".join(row[-1] for row in rows))
+
+
+def check_names(text):
+    for name in set(re.findall(r"\bmp((?:\.[A-Za-z_]\w*)+)", text)):
+        reduce(getattr, name[1:].split("."), mp)
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, Path("CHANGELOG.md")], ids=str)
+def test_links_lead_somewhere(document):
+    text = (ROOT / document).read_text(encoding="utf-8")
+    for place, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", text):
+        target = (ROOT / document).parent / place if place else ROOT / document
+        assert target.exists(), place
+        headings = re.findall(r"^#+ (.+)$", target.read_text(encoding="utf-8"), re.MULTILINE) if anchor else []
+        known = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+        assert not anchor or anchor in known, f"{place}#{anchor}"
+
+
+@pytest.fixture(scope="module")
+def options():
+    """Gives the options of a command, with a planner if it is told one."""
+    known: dict[tuple[str, ...], set[str]] = {}
+
+    def ask(*words):
+        if words not in known:
+            shown = io.StringIO()
+            with mock.patch("sys.argv", ["magic-pomdp", *words, "--help"]), contextlib.redirect_stdout(shown):
+                with pytest.raises(SystemExit) as end:
+                    cli.main()
+                assert not end.value.code
+            known[words] = set(re.findall(r"--[a-z][a-z-]*", shown.getvalue()))
+        return known[words]
+
+    with contextlib.chdir(ROOT):
+        yield ask
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_commands_have_such_options(document, options):
+    text = (ROOT / document).read_text(encoding="utf-8")
+    found = [
+        *re.findall(r"`magic-pomdp ([^`]+)`", text),
+        *re.findall(r"^(?:    |\$ )magic-pomdp (.+)$", text, re.MULTILINE),
+    ]
+    for words in (command.split() for command in found):
+        given = {word for word in words if word.startswith("--")} - {"--help"}
+        planner = ("--planner", words[words.index("--planner") + 1]) if "--planner" in given else ()
+        assert given <= options(words[0], *planner), words

@@ -1,13 +1,18 @@
 """The checks pass what is right and name what is wrong."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import magic_pomdp as mp
-from magic_pomdp import FAILURE, RUNNING, SUCCESS, Task, normal, uniform
-from magic_pomdp.core.registry import SHIPPED, find_task
+from magic_pomdp import Outcome, Task
+from magic_pomdp.core.registry import find_task
+from magic_pomdp.planners import MacroDespotSettings
+from magic_pomdp.random import normal, uniform
+from magic_pomdp.tasks import task_names
 from magic_pomdp.tasks.tiger import Tiger
 from magic_pomdp.testing.declaration import check_choices, check_class, primitive_actions
 
@@ -27,18 +32,18 @@ class Corridor(Task):
 
     def draw_state(self, context, random, state):
         state[POSITION] = 10.0 * uniform(random) - 5.0
-        state[OUTCOME] = RUNNING
+        state[OUTCOME] = Outcome.RUNNING
 
     def step(self, context, state, action, random, observation):
         observation[0] = state[POSITION]
-        if state[OUTCOME] != RUNNING:
+        if state[OUTCOME] != Outcome.RUNNING:
             return 0.0, int(state[OUTCOME])
         if action[0] == 0.0:
-            state[OUTCOME] = SUCCESS if abs(state[POSITION]) < 1.0 else FAILURE
-            return (self.reward if state[OUTCOME] == SUCCESS else -self.reward), int(state[OUTCOME])
+            state[OUTCOME] = Outcome.SUCCESS if abs(state[POSITION]) < 1.0 else Outcome.FAILURE
+            return (self.reward if state[OUTCOME] == Outcome.SUCCESS else -self.reward), int(state[OUTCOME])
         state[POSITION] += action[0] + 0.1 * normal(random)
         observation[0] = state[POSITION] + self.noise * normal(random)
-        return -0.1, RUNNING
+        return -0.1, Outcome.RUNNING
 
     def log_likelihood(self, context, state, action, observation):
         return -0.5 * ((observation[0] - state[POSITION]) / self.noise) ** 2
@@ -47,7 +52,7 @@ class Corridor(Task):
         return math.floor(observation[0] / self.noise)
 
     def upper_bound(self, context, state):
-        return self.reward if state[OUTCOME] == RUNNING else 0.0
+        return self.reward if state[OUTCOME] == Outcome.RUNNING else 0.0
 
     def actions(self):
         return np.array([[-1.0], [0.0], [1.0]])
@@ -55,18 +60,18 @@ class Corridor(Task):
 
 class StandsStillUnobserved(Corridor):
     def step_unobserved(self, context, state, action, random, unseen):
-        return -0.1, RUNNING
+        return -0.1, Outcome.RUNNING
 
 
 class UnobservedWithoutRoom(Corridor):
     def step_unobserved(self, context, state, action, random):
-        return -0.1, RUNNING
+        return -0.1, Outcome.RUNNING
 
 
 class UnobservedByNumpy(Corridor):
     def step_unobserved(self, context, state, action, random, unseen):
         if np.sum(action) == 99.0:
-            return 0.0, RUNNING
+            return 0.0, Outcome.RUNNING
         return self.step(context, state, action, random, unseen)
 
 
@@ -76,19 +81,19 @@ class Conditions(Corridor):
     def condition(self, context, state, action, random, observation, imagined):
         reward, outcome = self.step(context, state, action, random, imagined)
         value = -math.inf
-        if outcome == RUNNING:
+        if outcome == Outcome.RUNNING:
             value = self.log_likelihood(context, state, action, observation)
         return value, reward, outcome
 
 
 class ConditionsWithoutRoom(Corridor):
     def condition(self, context, state, action, random, observation):
-        return 0.0, 0.0, RUNNING
+        return 0.0, 0.0, Outcome.RUNNING
 
 
 class ConditionsOnNothing(Corridor):
     def condition(self, context, state, action, random, observation, imagined):
-        return -math.inf, 0.0, RUNNING
+        return -math.inf, 0.0, Outcome.RUNNING
 
 
 class ConditionsWithoutWeight(Corridor):
@@ -104,7 +109,7 @@ class ConditionsByNumpy(Corridor):
 
 class SmallMirror(Corridor):
     def mirrors(self):
-        return (mp.Mirror((-1.0,), (), (-1.0,)),)
+        return (mp.learning.Mirror((-1.0,), (), (-1.0,)),)
 
 
 class FixedGuide(Corridor):
@@ -120,6 +125,29 @@ class NoStateSize(Task):
     name = "no-state-size"
     action_size = 1
     observation_size = 1
+
+    draw_state = Corridor.draw_state
+    step = Corridor.step
+    log_likelihood = Corridor.log_likelihood
+    upper_bound = Corridor.upper_bound
+    actions = Corridor.actions
+
+
+class OnlyAPart(Task, abstract=True):
+    name = "only-a-part"
+    state_size = action_size = observation_size = 1
+
+
+class AdviceOfWords(Corridor):
+    advice = ("be quick",)
+
+
+class AdviceAlone(Corridor):
+    advice = MacroDespotSettings()
+
+
+class AdviceTwice(Corridor):
+    advice = (MacroDespotSettings(scenarios=5), MacroDespotSettings(scenarios=6))
 
 
 class BlursBeyondTheState(Corridor):
@@ -167,7 +195,7 @@ class ForgetsAnElement(Corridor):
 class RewardNotANumber(Corridor):
     def step(self, context, state, action, random, observation):
         observation[0] = 0.0
-        return math.nan, RUNNING
+        return math.nan, Outcome.RUNNING
 
 
 class UnknownOutcome(Corridor):
@@ -179,7 +207,7 @@ class UnknownOutcome(Corridor):
 class GlobalRandomness(Corridor):
     def step(self, context, state, action, random, observation):
         observation[0] = np.random.normal()  # noqa: NPY002
-        return 0.0, RUNNING
+        return 0.0, Outcome.RUNNING
 
 
 class LikelihoodMovesTheState(Corridor):
@@ -205,7 +233,7 @@ class KeyTooLarge(Corridor):
 
 class Revives(Corridor):
     def step(self, context, state, action, random, observation):
-        state[OUTCOME] = RUNNING
+        state[OUTCOME] = Outcome.RUNNING
         return Corridor.step(self, context, state, action, random, observation)
 
 
@@ -256,7 +284,7 @@ class SettingsInTheModule(Corridor):
 
     def step(self, context, state, action, random, observation):
         observation[0] = setting
-        return 0.0, RUNNING
+        return 0.0, Outcome.RUNNING
 
 
 class NoiseTooLarge(Corridor):
@@ -276,7 +304,7 @@ class LikelihoodOfNothing(Corridor):
 
 class BoundTooLow(Corridor):
     def upper_bound(self, context, state):
-        return 0.5 * self.reward if state[OUTCOME] == RUNNING else 0.0
+        return 0.5 * self.reward if state[OUTCOME] == Outcome.RUNNING else 0.0
 
 
 class BoundWithinTooLow(Corridor):
@@ -285,7 +313,7 @@ class BoundWithinTooLow(Corridor):
 
 
 class ExpectsTooMuchBeyond(Corridor):
-    search_depth = 2
+    advice = (MacroDespotSettings(search_depth=2),)
 
     def value_beyond(self, context, state):
         return 2.0 * self.reward
@@ -342,35 +370,36 @@ class SceneOfWords(Corridor):
 
 class SceneBeyondTheState(Corridor):
     def scene(self, context):
-        return mp.Scene((0.0, 0.0, 1.0, 1.0), robot=(0, 9))
+        return mp.scene.Scene((0.0, 0.0, 1.0, 1.0), robot=(0, 9))
 
 
 class SpritesNotANumber(Corridor):
     def scene(self, context):
-        return mp.Scene((0.0, 0.0, 1.0, 1.0))
+        return mp.scene.Scene((0.0, 0.0, 1.0, 1.0))
 
     def sprites(self, context, state, particles):
-        return [mp.Circle(np.nan, 0.0, 1.0)]
+        return [mp.scene.Circle(np.nan, 0.0, 1.0)]
 
 
-@pytest.mark.parametrize("name", sorted(SHIPPED))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", task_names())
 def test_shipped_tasks_pass(name):
     fewer = {"cars": 2} if name == "crowd-driving" else {}  # plain Python takes its time with all of them
-    assert mp.check_task(find_task(name)(**fewer)) == []
+    assert mp.testing.check_task(find_task(name)(**fewer)) == []
 
 
 def test_right_tasks_pass():
-    assert mp.check_task(Corridor) == []
-    assert mp.check_task(Conditions) == []
+    assert mp.testing.check_task(Corridor) == []
+    assert mp.testing.check_task(Conditions) == []
 
 
 def test_other_parameters_pass():
-    assert mp.check_task(Tiger(accuracy=0.7)) == []
+    assert mp.testing.check_task(Tiger(accuracy=0.7)) == []
 
 
 @pytest.mark.jit_off
 def test_right_task_passes_in_either_mode():
-    assert mp.check_task(Corridor) == []
+    assert mp.testing.check_task(Corridor) == []
 
 
 @pytest.mark.parametrize(
@@ -378,8 +407,10 @@ def test_right_task_passes_in_either_mode():
     [
         (NoName, "name", "empty"),
         (NoStateSize, "state_size", "missing"),
-        (NoStateSize, "step", "missing"),
-        (NoStateSize, "actions", "missing"),
+        (OnlyAPart, "actions", "missing"),
+        (AdviceOfWords, "advice", "it is ('be quick',)"),
+        (AdviceAlone, "advice", "it is MacroDespotSettings("),
+        (AdviceTwice, "advice", "two objects of one kind"),
         (BlursBeyondTheState, "continuous_state", "it is (0, 2)"),
         (ParameterOfPairs, "sizes", "annotated as tuple"),
         (NumberForText, "label", "its value is 3"),
@@ -446,30 +477,58 @@ def test_mistakes_seen_once_compiled(task, function, mistake):
 
 
 def assert_found(task, function, mistake):
-    findings = [str(finding) for finding in mp.check_task(task)]
+    findings = [str(finding) for finding in mp.testing.check_task(task)]
     assert any(text.startswith(f"{function}: ") and mistake in text for text in findings), findings
 
 
-class MacroActionsOnly(Corridor):
-    actions = Task.actions
-
+class MacroActionsOfItsOwn(Corridor):
     def macro_actions(self, length):
-        return mp.MacroActions.repeat(np.array([[-1.0], [1.0]]), length).add(np.zeros((1, 1)))
+        return mp.MacroActions.repeat(np.array([[-2.0], [2.0]]), length).add(np.zeros((1, 1)))
 
 
-def test_actions_may_come_from_macro_actions_alone():
-    assert list(check_class(MacroActionsOnly)) == list(check_choices(MacroActionsOnly())) == []
-    assert primitive_actions(MacroActionsOnly()).tolist() == [[-1.0], [0.0], [1.0]]
+def test_macro_actions_need_not_be_made_of_the_primitive_ones():
+    assert list(check_class(MacroActionsOfItsOwn)) == list(check_choices(MacroActionsOfItsOwn())) == []
+    assert primitive_actions(MacroActionsOfItsOwn()).tolist() == [[-1.0], [0.0], [1.0]]
+
+
+def test_a_class_that_lacks_a_function_is_refused_before_any_check():
+    with pytest.raises(ValueError, match=r"^MacroActionsOnly lacks actions: write it as "):
+
+        class MacroActionsOnly(MacroActionsOfItsOwn):
+            actions = Task.actions
+
+    with pytest.raises(ValueError, match=r"^Unfinished lacks step and actions: write them as "):
+
+        class Unfinished(NoStateSize):
+            step = Task.step
+            actions = Task.actions
 
 
 def test_not_a_task():
-    assert "magic_pomdp.Task" in str(mp.check_task(int)[0])
+    assert "magic_pomdp.Task" in str(mp.testing.check_task(int)[0])
 
 
 def test_advice_tells_what_to_do():
-    assert "@numba.njit" in mp.check_task(PlainHelper)[0].advice
-    assert "as if the noise were larger" in mp.check_task(NoiseTooLarge)[0].advice
-    assert "as if the noise were smaller" in mp.check_task(NoiseTooSmall)[0].advice
+    assert "@numba.njit" in mp.testing.check_task(PlainHelper)[0].advice
+    assert "as if the noise were larger" in mp.testing.check_task(NoiseTooLarge)[0].advice
+    assert "as if the noise were smaller" in mp.testing.check_task(NoiseTooSmall)[0].advice
+
+
+CHECK = """
+import numpy as np
+from magic_pomdp.tasks.tiger import Tiger
+from magic_pomdp.testing import compiled
+sizes = {"context": 0, "state": 1, "action": 1, "observation": 1}
+compiled.run(Tiger(), "log_likelihood", {name: np.zeros((5, size)) for name, size in sizes.items()})
+stats = compiled._rows("log_likelihood").stats
+print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+"""
+
+
+def test_the_next_check_finds_what_is_compiled(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    runs = [subprocess.run([sys.executable, "-c", CHECK], capture_output=True, text=True) for _ in range(2)]
+    assert [run.stdout.strip() for run in runs] == ["0 1", "1 0"], runs[-1].stderr
 
 
 # ------------------------------------------------------------------------------------------------------------ planners
@@ -477,7 +536,7 @@ def test_advice_tells_what_to_do():
 
 @pytest.mark.parametrize("name", ["tiger", "light-dark"])
 def test_macro_despot_passes(name):
-    assert mp.check_planner(mp.MacroDespot(mp.make_task(name))) == []
+    assert mp.testing.check_planner(mp.MacroDespot(mp.make(name))) == []
 
 
 class Wrapped:
@@ -513,5 +572,5 @@ def test_planners_that_break_a_promise():
         (grown, "trials was"),
     ]
     for planner, mistake in cases:
-        findings = [str(finding) for finding in mp.check_planner(planner)]
+        findings = [str(finding) for finding in mp.testing.check_planner(planner)]
         assert any(mistake in text for text in findings), (mistake, findings)

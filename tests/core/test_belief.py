@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magic_pomdp import RUNNING, Belief, Task, make_task, uniform
+from magic_pomdp import Belief, Outcome, Task, make
+from magic_pomdp.random import uniform
+from magic_pomdp.tasks import BeliefSettings
 from magic_pomdp.tasks.tiger import LISTEN, OPEN_LEFT
 
 pytestmark = pytest.mark.jit_off
@@ -17,11 +19,11 @@ EAST = np.array([1.0, 0.0])
 
 
 def light_dark(count=5000, seed=1, **parameters):
-    return Belief.initial(make_task("light-dark", **parameters), CONTEXT, count, seed)
+    return Belief.initial(make("light-dark", **parameters), CONTEXT, count, seed)
 
 
 def test_tiger_follows_bayes_rule():
-    belief = Belief.initial(make_task("tiger"), np.zeros(0), 4000, seed=2)
+    belief = Belief.initial(make("tiger"), np.zeros(0), 4000, seed=2)
     lead = 0
     for heard in (1, 1, 0, 1, 1):
         belief.update(np.array([LISTEN]), np.array([float(heard)]))
@@ -55,7 +57,7 @@ def test_darkness_rules_out_the_light():
 
 
 def test_low_variance_resampling_copies_in_proportion():
-    task = make_task("tiger")
+    task = make("tiger")
     particles = np.repeat([[0.0], [1.0]], 500, axis=0)
     belief = Belief(task, np.zeros(0), particles, seed=3)
     belief.update(np.array([LISTEN]), np.array([1.0]))
@@ -105,7 +107,7 @@ def test_a_replay_through_the_past_finds_the_way_back():
 
 def test_what_cannot_be_explained_at_all_is_ignored():
     far_light = np.array([3.0, 1.0, 40.0, -2.0, 2.5])
-    belief = Belief.initial(make_task("light-dark"), far_light, 500, seed=1)
+    belief = Belief.initial(make("light-dark"), far_light, 500, seed=1)
     belief.update(EAST, np.array([1.0, 40.0, 2.5]))
     assert (belief.recoveries, belief.ignored) == (0, 1)
     assert (belief.particles[:, 2] == 1).all()  # moved by the action all the same
@@ -123,10 +125,16 @@ class Beacon(Task):
 
     def step(self, context, state, action, random, observation):
         observation[0] = state[0] + uniform(random) - 0.5
-        return 0.0, RUNNING
+        return 0.0, Outcome.RUNNING
 
     def log_likelihood(self, context, state, action, observation):
         return 0.0 if abs(observation[0] - state[0]) <= 0.5 else -math.inf
+
+    def upper_bound(self, context, state):
+        return 0.0
+
+    def actions(self):
+        return np.zeros((1, 1))
 
 
 def test_an_ignored_observation_does_not_stand_in_the_way_of_a_later_recovery():
@@ -140,8 +148,66 @@ def test_an_ignored_observation_does_not_stand_in_the_way_of_a_later_recovery():
     assert (np.abs(belief.particles - 3.1) <= 0.5).all()
 
 
+# --------------------------------------------------------------------------------------------- a first observation
+
+
+def test_what_is_observed_before_the_first_action_weighs_the_particles():
+    belief = Belief.initial(make("tiger"), np.zeros(0), 4000, seed=2, observation=np.array([1.0]))
+    assert belief.particles.mean() == pytest.approx(0.85, abs=0.03)
+    belief.update(np.array([LISTEN]), np.array([1.0]))
+    assert belief.particles.mean() == pytest.approx(1.0 / (1.0 + (0.15 / 0.85) ** 2), abs=0.03)
+    assert (belief.recoveries, belief.ignored) == (0, 0)
+
+
+def test_a_first_observation_moves_nothing():
+    """It is made where the episode begins: no step has happened, and no time has passed."""
+    belief = Belief.initial(make("light-dark"), CONTEXT, 2000, seed=1, observation=np.zeros(3))
+    assert (np.abs(belief.particles[:, 0] + 2.0) > 0.3).all()  # in the dark
+    assert (belief.particles[:, 2] == 0).all()
+
+
+def test_a_first_observation_is_kept_through_recoveries():
+    """Drawn anew, the particles are weighed by it again: in the past that they relive, nothing else tells of it."""
+    belief = Belief.initial(Beacon(), np.zeros(0), 300, seed=1, observation=np.array([3.0]))
+    assert (np.abs(belief.particles - 3.0) <= 0.5).all()
+    belief.particles[:] = 8.0
+    belief.update(np.zeros(1), np.array([3.4]))
+    assert (belief.recoveries, belief.ignored) == (1, 0)
+    assert (np.abs(belief.particles - 3.2) <= 0.3 + 1e-12).all()  # within half a unit of both
+
+
+def test_a_first_observation_that_nothing_explains_is_ignored_for_good():
+    belief = Belief.initial(Beacon(), np.zeros(0), 300, seed=1, observation=np.array([99.0]))
+    plain = Belief.initial(Beacon(), np.zeros(0), 300, seed=1)
+    assert (belief.recoveries, belief.ignored) == (0, 1)
+    np.testing.assert_array_equal(belief.particles, plain.particles)
+    belief.update(np.zeros(1), np.array([3.0]))
+    belief.particles[:] = 8.0
+    belief.update(np.zeros(1), np.array([3.1]))
+    assert (belief.recoveries, belief.ignored) == (1, 1)  # it does not stand in the way of a recovery
+    assert (np.abs(belief.particles - 3.1) <= 0.5).all()
+
+
+def test_a_first_observation_in_a_context_that_has_changed_since_counts_in_its_own():
+    belief = Belief.initial(make("light-dark"), CONTEXT, 2000, seed=1, observation=np.array([1.0, -2.0, 2.5]))
+    belief.change_context(np.array([3.0, 1.0, 4.0, -2.0, 2.5]))
+    belief.update(np.array([0.0, 1.0]), np.zeros(3))  # the light is elsewhere now: this is dark
+    belief.particles[:, :2] = [4.0, 0.0]  # lost, in the new light
+    belief.update(np.array([0.0, 1.0]), np.zeros(3))
+    assert (belief.recoveries, belief.ignored) == (1, 0)
+    np.testing.assert_allclose(belief.particles[:, :2].mean(axis=0), [-2.0, 3.5], atol=0.15)
+
+
+def test_a_task_advises_how_many_particles_there_are():
+    assert len(Belief.initial(make("tiger"), np.zeros(0)).particles) == 1000
+    assert len(Belief.initial(Beacon(), np.zeros(0)).particles) == BeliefSettings().particles == 10_000
+
+
+# ------------------------------------------------------------------------------------------------------- robustness
+
+
 def test_particles_that_have_all_ended_are_kept_as_they_were():
-    task = make_task("light-dark")
+    task = make("light-dark")
     particles = np.tile([0.0, 0.0, 59.0, 0.0], (50, 1))
     belief = Belief(task, CONTEXT, particles)
     belief.update(EAST, np.zeros(3))
@@ -181,11 +247,14 @@ def test_error_is_the_mean_distance_to_the_truth():
     ("attempt", "message"),
     [
         (lambda: light_dark(count=0), "at least one particle"),
-        (lambda: Belief(make_task("tiger"), np.zeros(0), np.array([[np.nan]])), "NaN"),
-        (lambda: Belief(make_task("tiger"), np.zeros(0), np.zeros((5, 2))), "shape"),
-        (lambda: Belief(make_task("tiger"), np.zeros(3), np.zeros((5, 1))), "context"),
+        (lambda: Belief(make("tiger"), np.zeros(0), np.array([[np.nan]])), "NaN"),
+        (lambda: Belief(make("tiger"), np.zeros(0), np.zeros((5, 2))), "shape"),
+        (lambda: Belief(make("tiger"), np.zeros(3), np.zeros((5, 1))), "context"),
         (lambda: light_dark(10).update(np.zeros(3), np.zeros(3)), "action"),
         (lambda: light_dark(10).update(np.zeros(2), np.full(3, np.nan)), "observation"),
+        (lambda: Belief.initial(Beacon(), np.zeros(0), 5, observation=np.zeros(2)), "first observation"),
+        (lambda: Belief.initial(Beacon(), np.zeros(0), 5, observation=np.array([np.nan])), "first observation"),
+        (lambda: light_dark(10).change_context(np.zeros(2)), "context"),
     ],
 )
 def test_bad_input_is_refused(attempt, message):

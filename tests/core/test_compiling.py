@@ -6,12 +6,14 @@ import sys
 import numpy as np
 import pytest
 
-from magic_pomdp import Belief, Task, make_task
+from magic_pomdp import Belief, make
 from magic_pomdp.core.compiling import code_digest, task_type
+from magic_pomdp.tasks.tiger import Tiger
 
 TASK = """
+import numpy as np
 from numba import njit
-from magic_pomdp import RUNNING, Task
+from magic_pomdp import Outcome, Task
 from neighbour import shift
 
 OFFSET = 10.0
@@ -30,6 +32,19 @@ class Line(Task):
 
     def value(self):
         return self.slope * twice(OFFSET)
+
+    def step(self, context, state, action, random, observation):
+        observation[0] = state[0]
+        return 0.0, Outcome.RUNNING
+
+    def log_likelihood(self, context, state, action, observation):
+        return 0.0
+
+    def upper_bound(self, context, state):
+        return 0.0
+
+    def actions(self):
+        return np.zeros((1, 1))
 """
 NEIGHBOUR = "from numba import njit\nSHIFT = 0.0\n\n@njit\ndef shift(x):\n    return x + SHIFT\n"
 RUN = """
@@ -69,7 +84,7 @@ def test_compiled_code_is_kept_until_something_it_uses_is_edited(run, tmp_path):
 NOTEBOOK = """
 import math, enum
 from numba import njit
-from magic_pomdp import Task
+from magic_pomdp import Outcome, Task
 from magic_pomdp.core.compiling import code_digest
 TABLE = {table}
 class Side(enum.IntEnum):
@@ -85,6 +100,12 @@ class Cell(Task):
         state[0] = helper(TABLE[0]) + self.SIZE + Side.LEFT + self.more()
     def more(self):
         return sum([{inner} * x for x in (1, 2)])
+    def step(self, context, state, action, random, observation):
+        return 0.0, Outcome.RUNNING
+    def log_likelihood(self, context, state, action, observation):
+        return 0.0
+    def upper_bound(self, context, state):
+        return 0.0
     def actions(self):
         return {action}
 digest = code_digest(Cell)
@@ -117,9 +138,8 @@ def test_methods_of_a_mixin_compile():
         def origin(self):
             return 7.0
 
-    class Mixed(Mixin, Task):
+    class Mixed(Mixin, Tiger):
         name = "mixed"
-        state_size = action_size = observation_size = 1
 
         def draw_state(self, context, random, state):
             state[0] = self.origin()
@@ -128,17 +148,17 @@ def test_methods_of_a_mixin_compile():
 
 
 def test_parameters_do_not_change_the_type_and_tasks_do():
-    plain, other = make_task("light-dark"), make_task("light-dark", observation_noise=1)
+    plain, other = make("light-dark"), make("light-dark", observation_noise=1)
     assert task_type(plain) == task_type(other)
-    assert task_type(plain) != task_type(make_task("tiger"))
+    assert task_type(plain) != task_type(make("tiger"))
     assert code_digest(type(plain)) == code_digest(type(other))
 
 
 def test_two_settings_of_one_task_live_side_by_side(jit):
     context = np.array([0.0, 0.0, 3.0, 1.0, 2.0])
-    wide = Belief.initial(make_task("light-dark", prior_noise=3.0), context, 2000)
-    narrow = Belief.initial(make_task("light-dark", prior_noise=0.1), context, 2000)
-    again = Belief.initial(make_task("light-dark", prior_noise=3.0), context, 2000)
+    wide = Belief.initial(make("light-dark", prior_noise=3.0), context, 2000)
+    narrow = Belief.initial(make("light-dark", prior_noise=0.1), context, 2000)
+    again = Belief.initial(make("light-dark", prior_noise=3.0), context, 2000)
     assert wide.particles[:, 0].std() == pytest.approx(3.0, rel=0.1)
     assert narrow.particles[:, 0].std() == pytest.approx(0.1, rel=0.1)
     np.testing.assert_array_equal(wide.particles, again.particles)

@@ -3,10 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from magic_pomdp import Budget, MacroDespot, PlannerChoice, Task, evaluate, make_task
-from magic_pomdp.core.grouping import CELL, observation_cells
+from magic_pomdp import Budget, MacroDespot, Outcome, Task, evaluate, make
+from magic_pomdp.core.grouping import CELL_WIDTH, observation_cells
 from magic_pomdp.core.randomness import normal, uniform
-from magic_pomdp.core.task import RUNNING
+from magic_pomdp.running import PlannerFactory
 from magic_pomdp.tasks.light_dark import LightDark
 from magic_pomdp.tasks.puck_push import PuckPush
 
@@ -29,7 +29,7 @@ class Gauges(Task):
         observation[1] = state[0]
         observation[2] = math.floor(state[0])
         observation[3] = 0.0
-        return 0.0, RUNNING
+        return 0.0, Outcome.RUNNING
 
     def log_likelihood(self, context, state, action, observation):
         return 0.0
@@ -53,24 +53,24 @@ class KeylessPuckPush(PuckPush):
 
 def test_cells_follow_the_noise():
     cells = observation_cells(Gauges())
-    assert cells[0] == pytest.approx(CELL * 0.2, rel=0.25)
+    assert cells[0] == pytest.approx(CELL_WIDTH * 0.2, rel=0.25)
     assert 0.2 < cells[1] < 5.0
     assert cells[2:].tolist() == [1.0, 1.0]
     assert observation_cells(Gauges(noise=0.4))[0] == pytest.approx(2.0 * cells[0], rel=1e-6)
 
 
 def test_a_key_of_the_tasks_own_needs_no_cells():
-    assert len(observation_cells(make_task("light-dark"))) == 0
+    assert len(observation_cells(make("light-dark"))) == 0
 
 
 def test_what_is_seen_now_and_then_is_measured_where_it_is_seen():
     cells = observation_cells(KeylessPuckPush())
     moved = math.hypot(5.0, 3.0)  # the robot's own noise, and that of its motion
-    assert (cells[:2] > CELL * 3.0).all()
-    assert (cells[:2] < CELL * 2.0 * moved).all()
+    assert (cells[:2] > CELL_WIDTH * 3.0).all()
+    assert (cells[:2] < CELL_WIDTH * 2.0 * moved).all()
     assert cells[2] == 1.0
-    assert (cells[3:] > 0.5 * CELL * 5.0).all()
-    assert (cells[3:] < 3.0 * CELL * 5.0).all()
+    assert (cells[3:] > 0.5 * CELL_WIDTH * 5.0).all()
+    assert (cells[3:] < 3.0 * CELL_WIDTH * 5.0).all()
 
 
 @pytest.mark.jit_off
@@ -81,6 +81,7 @@ def test_keys_tell_cells_apart_and_nothing_else():
     assert len({key(cell) for cell in grid}) == 1600
 
 
+@pytest.mark.slow
 def test_futures_that_look_alike_stay_together():
     task = Gauges()
     planner = MacroDespot(task, budget=Budget(steps=1))
@@ -89,7 +90,8 @@ def test_futures_that_look_alike_stay_together():
     assert tree.nodes["scenario_count"][1:].max() > 20
 
 
+@pytest.mark.slow
 def test_light_dark_without_its_key_is_planned_as_well():
-    choice = PlannerChoice(budget=Budget(steps=100_000))
-    own, default = (evaluate(task(), choice, 40, 11, workers=0) for task in (LightDark, KeylessLightDark))
+    factory = PlannerFactory(budget=Budget(steps=100_000))
+    own, default = (evaluate(task(), factory, 40, 11, workers=0) for task in (LightDark, KeylessLightDark))
     assert default.return_mean > own.return_mean - 4.0 * math.hypot(own.return_stderr, default.return_stderr)

@@ -1,18 +1,22 @@
+import subprocess
 import sys
+from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
-from magic_pomdp import Task, make_task
-from magic_pomdp.core.registry import SHIPPED, find_task
+from magic_pomdp import Task, make
+from magic_pomdp.core import registry
+from magic_pomdp.core.registry import find_task
+from magic_pomdp.tasks import register_task, task_names
+from magic_pomdp.tasks.tiger import Tiger
 
 pytestmark = pytest.mark.jit_off
 
 OWN = """
-from magic_pomdp import Task
+from magic_pomdp.tasks.tiger import Tiger
 
-class Own(Task):
+class Own(Tiger):
     name = "own"
-    state_size = action_size = observation_size = 1
     noise: float = 1.0
     count: int = 3
     calm: bool = False
@@ -31,11 +35,30 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", sorted(SHIPPED))
+@pytest.fixture
+def points(monkeypatch):
+    """Entry points of other packages."""
+    found = []
+    monkeypatch.setattr(registry, "entry_points", lambda **wanted: EntryPoints(found).select(**wanted))
+
+    def add(name, place):
+        found.append(EntryPoint(name, place, registry._GROUP))
+
+    return add
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    """What this process knows, forgotten afterwards."""
+    monkeypatch.setattr(registry, "_registered", {})
+
+
+@pytest.mark.parametrize("name", ["crowd-driving", "light-dark", "puck-push", "tiger", "vdp-tag"])
 def test_shipped_tasks_carry_their_names(name):
-    task = make_task(name)
+    task = make(name)
     assert isinstance(task, Task)
     assert task.name == name
+    assert name in task_names()
 
 
 def test_a_users_task_is_found_by_module_and_by_file(folder):
@@ -44,7 +67,7 @@ def test_a_users_task_is_found_by_module_and_by_file(folder):
 
 
 def test_text_becomes_the_parameters_own_kind(folder):
-    task = make_task("own_task_module:Own", noise="0.5", count="7", calm="true")
+    task = make("own_task_module:Own", noise="0.5", count="7", calm="true")
     assert (task.noise, task.count, task.calm) == (0.5, 7, True)
 
 
@@ -64,10 +87,94 @@ def test_text_becomes_the_parameters_own_kind(folder):
 )
 def test_what_is_wrong_is_said_in_a_sentence(folder, name, parameters, message):
     with pytest.raises(ValueError, match=message):
-        make_task(name, **parameters)
+        make(name, **parameters)
 
 
 def test_a_file_named_like_a_known_module_is_refused(folder):
     (folder / "json.py").write_text(OWN)
     with pytest.raises(ValueError, match="another module named 'json'"):
         find_task("./json.py:Own")
+
+
+# ------------------------------------------------------------------------------------------- tasks of other packages
+
+
+def test_a_registered_task_has_a_name(registered):
+    assert "quiet-tiger" not in task_names()
+
+    @register_task
+    class QuietTiger(Tiger):
+        name = "quiet-tiger"
+
+    assert find_task("quiet-tiger") is QuietTiger
+    assert isinstance(make("quiet-tiger", accuracy="0.9"), QuietTiger)
+    assert task_names()[-1] == "quiet-tiger"
+    with pytest.raises(ValueError, match=r"no task 'quiet-tigre' \(did you mean 'quiet-tiger'"):
+        make("quiet-tigre")
+
+
+def test_a_task_without_a_name_cannot_be_registered(registered):
+    class Nameless(Tiger):
+        name = ""
+
+    with pytest.raises(ValueError, match=r"Nameless has no name to be known by: write `name = …` in the class\.$"):
+        register_task(Nameless)
+
+
+def test_another_package_adds_a_task_by_an_entry_point(points, folder):
+    points("foreign", "own_task_module:Own")
+    assert find_task("foreign").__name__ == "Own"
+    assert make("foreign", count="5").count == 5
+    assert "foreign" in task_names()
+
+
+def test_an_entry_point_that_is_no_task_is_refused(points, folder):
+    points("foreign", "own_task_module:NOT_A_TASK")
+    with pytest.raises(ValueError, match=r"^foreign is not a task: .*magic_pomdp\.Task\.$"):
+        make("foreign")
+
+
+def test_a_package_that_cannot_be_imported_is_told_of_in_a_sentence(points, folder):
+    points("foreign", "own_broken_module:Own")
+    points("gone", "no_such_module_anywhere:Own")
+    with pytest.raises(ValueError, match="own_broken_module cannot be imported: SyntaxError"):
+        make("foreign")
+    with pytest.raises(ValueError, match="no module 'no_such_module_anywhere'"):
+        make("gone")
+
+
+def test_another_package_cannot_replace_what_ships(points, folder):
+    points("tiger", "own_task_module:Own")
+    assert find_task("tiger") is Tiger
+
+
+def test_names_come_once_and_the_shipped_first(points, registered):
+    points("tiger", "magic_pomdp.tasks.tiger:Tiger")
+    points("foreign", "magic_pomdp.tasks.tiger:Tiger")
+    names = task_names()
+    assert len(set(names)) == len(names)
+    assert names.index("tiger") < names.index("foreign")
+
+
+def test_a_name_is_given_once(registered):
+    with pytest.raises(ValueError, match="There is a task 'tiger' already"):
+        register_task(Tiger)
+
+    class First(Tiger):
+        name = "taken"
+
+    class Second(Tiger):
+        name = "taken"
+
+    register_task(First)
+    register_task(First)  # a module that is imported again
+    with pytest.raises(ValueError, match="There is a task 'taken' already"):
+        register_task(Second)
+
+
+def test_no_file_of_the_present_folder_takes_the_place_of_a_library(tmp_path):
+    for name in ("shapely", "my_own"):
+        (tmp_path / f"{name}.py").write_text("from magic_pomdp.tasks.tiger import Tiger as Own\nprint('run')\n")
+    code = "import magic_pomdp as mp; mp.make('light-dark'); mp.make('my_own:Own'); mp.make('crowd-driving', cars=1)"
+    found = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (found.returncode, found.stdout) == (0, "run\n"), found.stderr

@@ -3,16 +3,18 @@ import json
 import os
 import signal
 
+import msgspec
 import pytest
 from test_model import SMALL, TOY, run  # noqa: F401
 from test_trainer import TINY
 from toy import Target
 
 from magic_pomdp import Budget
+from magic_pomdp.learning import ablate, train
 from magic_pomdp.learning import ablation as ablation_module
-from magic_pomdp.learning.ablation import Ablation, AblationInterrupted, AblationWatch, ablate
+from magic_pomdp.learning.ablation import AblationInterrupted, AblationWatch
 from magic_pomdp.learning.learner import Learner
-from magic_pomdp.learning.trainer import train
+from magic_pomdp.results.files import read
 from magic_pomdp.show.curves import draw_curves
 
 SHORT = dataclasses.replace(TINY, updates=10)
@@ -39,19 +41,22 @@ def ask(folder, settings=SHORT, task=None, **changes):
     return ablate(task or Target(), settings, folder, **(QUESTION | changes), watch=watch), watch
 
 
+@pytest.mark.slow
 def test_every_variant_is_trained_and_meets_the_same_episodes(tmp_path):
     ablation, watch = ask(tmp_path, critics=("set", "flat"), seeds=1)
-    variants = [(result["conditioning"], result["critic"], result["seed"]) for result in ablation.results]
+    variants = [(one.conditioning, one.critic, one.seed) for one in ablation.trainings]
     assert variants == [("belief", "set", 0), ("none", "set", 0), ("belief", "flat", 0), ("none", "flat", 0)]
     assert (watch.count("Training"), watch.count("Evaluating")) == (4, 5)
-    for result in ablation.results:
-        found = result["evaluation"]
-        assert (found["planner"], found["episodes"], found["seed"]) == ("magic", 6, 3)
-        assert result["curve"][0]["episodes"] == 5
-    assert ablation.handcrafted["planner"] == "macro-despot"
-    saved = json.loads((tmp_path / "ablation.json").read_text())
-    assert [row["critic"] for row in saved["rows"]] == ["set", "set", "flat", "flat"]
-    assert all("records" not in training["evaluation"] for training in saved["trainings"])
+    for one in ablation.trainings:
+        found = one.evaluation
+        assert (found.planner, found.episodes, found.seed) == ("magic", 6, 3)
+        assert one.curve[0].episodes == 5
+    assert ablation.handcrafted.planner == "macro-despot"
+    saved = read(tmp_path / "ablation.json")
+    assert saved == ablation
+    assert [row.critic for row in saved.rows] == ["set", "set", "flat", "flat"]
+    assert all(one.evaluation.records == () for one in saved.trainings)
+    assert len(read(tmp_path / "none_flat_seed0" / "result.json").evaluation.records) == 6
     curves = ablation.curves()
     assert [curve.label for curve in curves.curves][1:3] == ["none, set critic", "belief, flat critic"]
     draw_curves(curves, tmp_path / "curves.png")
@@ -60,39 +65,23 @@ def test_every_variant_is_trained_and_meets_the_same_episodes(tmp_path):
 
 def test_any_setting_can_be_compared(tmp_path):
     ablation, watch = ask(tmp_path, conditionings=("none",), seeds=1, changes=("batch=8", "mirror=False"))
-    assert [row["change"] for row in ablation.rows()] == ["", "batch=8", "mirror=False"]
+    assert [row.change for row in ablation.rows] == ["", "batch=8", "mirror=False"]
     assert "Training target, none, set critic, mirror=False, seed 0 (3 of 3)." in watch.sentences
     trained = json.loads((tmp_path / "none_set_mirror=False_seed0" / "settings.json").read_text())["settings"]
     assert (trained["mirror"], trained["batch"]) == (False, 16)
     assert [curve.label for curve in ablation.curves().curves] == ["none", "none, batch=8", "none, mirror=False"]
-    assert [row["published"] for row in Ablation("light-dark", {}, ablation.results).rows()] == [43.9, None, None]
-
-
-def test_rows_are_over_seeds_and_beside_the_paper():
-    def result(conditioning, seed, *returns):
-        found = {"records": [{"return": value} for value in returns], "success_rate": 0.5}
-        found["return_mean"] = sum(returns) / len(returns)
-        known = {"conditioning": conditioning, "critic": "set", "change": "", "seed": seed}
-        known |= {"minutes": 2.0, "updates": 10 * seed, "plans": 5}
-        return {**known, "evaluation": found}
-
-    results = (result("belief", 0, 10.0, 20.0), result("belief", 1, 30.0, 40.0), result("none", 0, 1.0, 1.0))
-    first, second = Ablation("light-dark", {}, results).rows()
-    assert (first["return_mean"], first["by_seed"], first["updates"]) == (25.0, {"0": 15.0, "1": 35.0}, 5.0)
-    assert first["return_stderr"] == pytest.approx(5.0)  # of 20 and 30, the episodes' means
-    assert (first["published"], second["published"]) == (-51.2, 43.9)
 
 
 def test_what_is_finished_is_not_run_again(tmp_path, monkeypatch):
     first, _ = ask(tmp_path, seeds=1)
     again, watch = ask(tmp_path)
     assert (watch.count("Found the result"), watch.count("Training")) == (3, 2)
-    assert again.results[:2] == first.results
-    assert [row["by_seed"].keys() for row in again.rows()] == [{"0", "1"}] * 2
+    assert again.trainings[:2] == first.trainings
+    assert [row.by_seed.keys() for row in again.rows] == [{"0", "1"}] * 2
     (tmp_path / "belief_set_seed0" / "result.json").write_text("{")
     monkeypatch.setattr(Learner, "update", None)  # its training is over, only the evaluation is missing
-    for one, other in zip(ask(tmp_path)[0].rows(), again.rows(), strict=True):
-        assert one | {"minutes": 0.0} == other | {"minutes": 0.0}
+    for one, other in zip(ask(tmp_path)[0].rows, again.rows, strict=True):
+        assert msgspec.structs.replace(one, minutes=0.0) == msgspec.structs.replace(other, minutes=0.0)
 
 
 def test_an_interrupted_training_goes_on(tmp_path, monkeypatch):
@@ -110,8 +99,8 @@ def test_an_interrupted_training_goes_on(tmp_path, monkeypatch):
     parts, watch = ask(tmp_path / "parts", seeds=1)
     assert (resumed, watch.count("Found")) == ([True], 2)
     whole, _ = ask(tmp_path / "whole", seeds=1)
-    for one, other in zip(parts.rows(), whole.rows(), strict=True):
-        assert one["return_mean"] == other["return_mean"]
+    for one, other in zip(parts.rows, whole.rows, strict=True):
+        assert one.return_mean == other.return_mean
 
 
 def test_another_question_is_refused(tmp_path):
@@ -125,11 +114,30 @@ def test_another_question_is_refused(tmp_path):
     with pytest.raises(ValueError, match="was begun with task parameters"):
         ask(tmp_path, task=Target(blur=0.2))
     question = json.loads((tmp_path / "question.json").read_text())
-    del question["mirror"]  # by a version that knew no mirror images
+    del question["training"]["mirror"]  # by a version that knew no mirror images
     (tmp_path / "question.json").write_text(json.dumps(question))
     with pytest.raises(ValueError, match="was begun with mirror False: ask the same"):
         ask(tmp_path)
-    (tmp_path / "question.json").write_text("[")
+    for text in ("[", "[]", "{}"):
+        (tmp_path / "question.json").write_text(text)
+        with pytest.raises(ValueError, match=r"question\.json cannot be read"):
+            ask(tmp_path)
+
+
+def test_an_ablation_of_software_0_1_0_goes_on(tmp_path):
+    first, _ = ask(tmp_path, seeds=1, conditionings=("none",))
+    path = tmp_path / "question.json"
+    question = json.loads(path.read_text())
+    flat = {**question, **question.pop("training")}
+    flat["macro_length"] = flat["settings"].pop("macro_length")
+    del flat["training"]
+    path.write_text(json.dumps(flat))
+    again, watch = ask(tmp_path, seeds=1, conditionings=("none",))
+    assert (again, watch.count("Found the result")) == (first, 2)
+    with pytest.raises(ValueError, match="was begun with macro length 1, batch 16: ask the same"):
+        ask(tmp_path, dataclasses.replace(SHORT, batch=8, macro_length=2))
+    del flat["settings"]
+    path.write_text(json.dumps(flat))
     with pytest.raises(ValueError, match=r"question\.json cannot be read"):
         ask(tmp_path)
 
@@ -144,7 +152,7 @@ def test_another_question_is_refused(tmp_path):
         ({"changes": ("batches=3",)}, "no setting 'batches' to compare like this .did you mean 'batch'"),
         ({"changes": ("batch",)}, "changed as name=value, not 'batch'"),
         ({"changes": ("batch=many",)}, "The setting batch cannot be 'many'"),
-        ({"changes": ("batch=0",)}, "batch must be at least 1, not 0"),
+        ({"changes": ("batch=0",)}, "batch must be a finite number of at least 1, not 0"),
         ({"changes": ("mirror=2",)}, "The setting mirror cannot be '2'"),
         ({"changes": ("patience=True",)}, "The setting patience cannot be 'True'"),
         ({"changes": ("seed=2",)}, "no setting 'seed' to compare like this"),
@@ -190,7 +198,7 @@ def test_ablate_and_curves(run, tmp_path):  # noqa: F811
     [
         (["ablate", "tigr"], "There is no task 'tigr'"),
         (["ablate", "tiger", "--seeds", "0"], "seeds must be at least 1"),
-        (["ablate", "tiger", "--batch", "0"], "batch must be at least 1"),
+        (["ablate", "tiger", "--batch", "0"], "batch must be a finite number of at least 1"),
         (["ablate", "tiger", "--seconds", "1", "--steps", "1"], "seconds"),
         (["ablate", "tiger", "--out", "file"], "cannot be made"),
         (["curves"], "at least one folder"),

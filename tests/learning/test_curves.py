@@ -25,8 +25,8 @@ def test_trainings_are_told_apart_by_what_differs(tmp_path):
     folders = [make_training(tmp_path / str(seed), points, seed=seed, minutes=5 + seed) for seed in range(3)]
     curves = read_curves(folders, handcrafted=40.0)
     assert [curve.label for curve in curves.curves] == ["seed 0", "seed 1", "seed 2"]
-    assert [one["return_mean"] for one in curves.curves[0].points] == [10.0, 60.0]
-    assert curves.to_json()["curves"][2]["points"][1]["minutes"] == 6.0
+    assert [one.return_mean for one in curves.curves[0].points] == [10.0, 60.0]
+    assert curves.curves[2].points[1].minutes == 6.0
     draw_curves(curves, tmp_path / "curves.png")
     assert (tmp_path / "curves.png").stat().st_size > 10_000
 
@@ -40,7 +40,7 @@ def test_equal_trainings_are_named_by_their_folders(tmp_path):
 def test_what_a_killed_training_has_evaluated_twice_counts_once(tmp_path):
     points = [point(3.0, 100, 10.0), point(6.0, 200, 20.0), point(5.9, 190, 21.0), point(9.0, 300, 30.0)]
     folder = make_training(tmp_path / "killed", points)
-    assert [one["updates"] for one in read_curves([folder]).curves[0].points] == [100, 190, 300]
+    assert [one.updates for one in read_curves([folder]).curves[0].points] == [100, 190, 300]
 
 
 def test_what_cannot_be_drawn_is_said(tmp_path):

@@ -7,12 +7,14 @@ import pytest
 from test_trainer import TINY, state_of
 from toy import Target
 
-from magic_pomdp import Mirror, make_task, train
-from magic_pomdp.core.randomness import new_stream
-from magic_pomdp.learning.generator import GeneratorShape
+import magic_pomdp as mp
+from magic_pomdp.learning import Mirror, train
 from magic_pomdp.learning.mirroring import check_mirrors, reflected
 from magic_pomdp.learning.replay import Experience
 from magic_pomdp.learning.state import TrainingState
+from magic_pomdp.magic.shape import GeneratorShape
+from magic_pomdp.planners import MacroDespotSettings
+from magic_pomdp.random import new_stream
 from magic_pomdp.tasks import light_dark, puck_push
 
 QUIET = {"speed_noise": 0.0, "heading_noise": 0.0, "creep_noise": 0.0, "gap_noise": 0.0}
@@ -35,28 +37,28 @@ def test_who_is_not_told_the_context_learns_from_no_mirror_images(tmp_path):
     """A hidden context stays as it is, so the image of a particle's features would not be that of any situation."""
     for conditioning, mirrors in (("belief", 0), ("context", 1), ("belief+context", 1), ("none", 1)):
         settings = dataclasses.replace(TINY, conditioning=conditioning)
-        state = TrainingState(make_task("puck-push"), settings, tmp_path, "")
+        state = TrainingState(mp.make("puck-push"), settings, tmp_path)
         assert len(state.learner.mirrors) == mirrors
 
 
 LEFT_RIGHT, UP_DOWN = np.array([-1.0, 1.0]), np.array([1.0, -1.0])
 CASES = {
     "light-dark, left and right": (
-        make_task("light-dark"),
+        mp.make("light-dark"),
         0,
         lambda context: negative(context, light_dark.GOAL_X, light_dark.LIGHT, light_dark.START_X),
         lambda state: negative(state, light_dark.X),
         LEFT_RIGHT,
     ),
     "light-dark, up and down": (
-        make_task("light-dark"),
+        mp.make("light-dark"),
         1,
         lambda context: negative(context, light_dark.GOAL_Y, light_dark.START_Y),
         lambda state: negative(state, light_dark.Y),
         UP_DOWN,
     ),
     "puck-push": (
-        make_task("puck-push", **QUIET),
+        mp.make("puck-push", **QUIET),
         0,
         lambda context: upside_down(context, puck_push.GOAL_Y),
         lambda state: upside_down(state, puck_push.BOT_Y, puck_push.PUCK_Y),
@@ -76,7 +78,7 @@ def features(task, context, state):
 @pytest.mark.parametrize("seed", range(5))
 def test_a_mirror_shows_what_the_networks_would_see_and_do_there(case, seed):
     task, number, mirror_context, mirror_state, signs = CASES[case]
-    mirror, space = task.mirrors()[number], task.macro_space(task.macro_length)
+    mirror, space = task.mirrors()[number], task.macro_space(MacroDespotSettings.advised(task).macro_length)
     random = np.random.default_rng(seed)
     context, state = np.empty(task.context_size), np.empty(task.state_size)
     task.draw_context(new_stream(seed), context)
@@ -131,6 +133,7 @@ class TwoSided(Target):
         return (Mirror((-1.0,), (-1.0,), (-1.0,)),)
 
 
+@pytest.mark.slow
 def test_a_training_learns_from_mirror_images_unless_it_is_told_not_to(tmp_path):
     for name, mirror in (("with", True), ("without", False)):
         train(TwoSided(), dataclasses.replace(TINY, mirror=mirror), tmp_path / name)
@@ -159,6 +162,6 @@ def test_a_mirror_of_another_size_is_refused(monkeypatch, change, sentence):
 
 
 def test_a_training_that_knew_no_mirror_images_goes_on_without_them():
-    older = {name: value for name, value in TINY.to_json().items() if name != "mirror"}
+    older = {name: value for name, value in TINY.values().items() if name != "mirror"}
     assert TINY.differences(older) == ["mirror"]
     assert dataclasses.replace(TINY, mirror=False).differences(older) == []

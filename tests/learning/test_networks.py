@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from magic_pomdp import Belief, BezierSpace, HeldActionSpace, make_task, new_stream
-from magic_pomdp.learning.generator import Features, Generator, GeneratorShape, place
+import magic_pomdp as mp
+from magic_pomdp import Belief
 from magic_pomdp.learning.networks import (
     FlatCritic,
     GeneratorNetwork,
@@ -16,6 +16,10 @@ from magic_pomdp.learning.networks import (
     _PooledLayer,
 )
 from magic_pomdp.learning.replay import Experience
+from magic_pomdp.macros import BezierSpace, HeldActionSpace
+from magic_pomdp.magic.generator import Features, Generator, place
+from magic_pomdp.magic.shape import GeneratorShape
+from magic_pomdp.random import new_stream
 
 SPACES = {"sphere": BezierSpace(4, 3), "box": HeldActionSpace(2, (-1.0, 0.0), (1.0, 3.0), ((0.0, 1.0), (1.0, 3.0)))}
 
@@ -210,12 +214,12 @@ def test_normalised_features_are_of_order_one_even_where_they_do_not_vary():
 
 
 def test_features_hide_the_context_from_a_generator_of_beliefs():
-    task = make_task("light-dark")
+    task = mp.make("light-dark")
     here, there = np.array([3.0, 1.0, -2.0, 2.5, -3.0]), np.array([-1.0, 2.0, 3.0, 2.5, -3.0])
     belief = Belief.initial(task, here, 100)
     for conditioning, same in (("belief", True), ("belief+context", False)):
         features = Features(task, GeneratorShape.for_task(task, task.macro_space(4), conditioning=conditioning))
-        assert np.array_equal(features(belief, here)[0], features(belief, there)[0]) == same
+        assert np.array_equal(features(belief.particles, here)[0], features(belief.particles, there)[0]) == same
     particles, context = features(belief, here)
     assert particles.shape == (32, 4)
     np.testing.assert_allclose(context, [0.75, 0.25, -0.5])
@@ -224,7 +228,7 @@ def test_features_hide_the_context_from_a_generator_of_beliefs():
 
 
 def test_making_macro_actions_takes_less_than_a_millisecond(jit):
-    task = make_task("light-dark")
+    task = mp.make("light-dark")
     space = task.macro_space(8)
     shape = GeneratorShape.for_task(task, space)
     generator = Generator(shape, np.full(shape.weight_count, 0.01, np.float32))

@@ -1,7 +1,7 @@
 import numpy as np
 
-from magic_pomdp.learning.generator import GeneratorShape
 from magic_pomdp.learning.replay import Experience, Replay
+from magic_pomdp.magic.shape import GeneratorShape
 
 SHAPE = GeneratorShape(2, 1, 3, 6, "sphere", particles=4)
 

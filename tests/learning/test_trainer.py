@@ -1,23 +1,30 @@
 import dataclasses
 import os
+import shutil
 import signal
+from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 import torch
 from toy import Target
 
-from magic_pomdp import Belief, HeldActionSpace, MagicPlanner, TrainSettings, load_model, make_task, train
-from magic_pomdp.learning import collecting
+import magic_pomdp as mp
+from magic_pomdp import Belief
+from magic_pomdp.core.saving import claimed
+from magic_pomdp.learning import TrainSettings, train
 from magic_pomdp.learning import trainer as trainer_module
-from magic_pomdp.learning.checkpoint import checkpoints, load_arrays, load_checkpoint
-from magic_pomdp.learning.collecting import EVALUATION, TRAINING, Board, Collected, Collecting, Collector, EpisodeJob
-from magic_pomdp.learning.generator import GeneratorShape
+from magic_pomdp.learning.checkpoint import CheckpointFile, checkpoints, load_checkpoint
+from magic_pomdp.learning.collecting import Collecting
 from magic_pomdp.learning.learner import Diverged, Learner
 from magic_pomdp.learning.state import TrainingState
 from magic_pomdp.learning.trainer import Trainer
-from magic_pomdp.learning.watching import Lines, MetricsFile, read_metrics
-from magic_pomdp.running.saving import claimed
+from magic_pomdp.learning.watching import Lines, MetricsFile
+from magic_pomdp.macros import HeldActionSpace
+from magic_pomdp.magic import MagicPlanner, MagicSettings, load_model
+from magic_pomdp.magic.arrays import load_arrays
+from magic_pomdp.results.metrics import EvaluationReport, read_metrics
 from magic_pomdp.running.workers import JobFailed
 
 TINY = TrainSettings(
@@ -43,26 +50,25 @@ def settings(**changes):
 
 
 def test_a_training_of_a_task_that_has_got_more_parameters_since_can_be_resumed(tmp_path):
-    state = TrainingState(Target(), TINY, tmp_path, "")
-    about = state._identity()
-    del about["task_parameters"]["blur"]
-    about["task_parameters"]["derived"] = [1.0, 2.0]
-    state._check_same(about)
-    about["task_parameters"]["max_steps"] = 2
+    state = TrainingState(Target(), TINY, tmp_path)
+
+    def with_parameters(**parameters):
+        return msgspec.structs.replace(state.question, task_parameters={"discount": 0.98, **parameters})
+
+    state._check_same(with_parameters(max_steps=1, derived=[1.0, 2.0]))
     with pytest.raises(ValueError, match=r"has another task's parameters .*'max_steps': 2"):
-        state._check_same(about)
+        state._check_same(with_parameters(max_steps=2))
 
 
 def test_what_a_task_derives_from_its_parameters_is_none_of_them(tmp_path):
-    task = make_task("crowd-driving")
-    kept = TrainingState(task, TINY, tmp_path, "")._identity()["task_parameters"]
+    kept = TrainingState(mp.make("crowd-driving"), TINY, tmp_path).question.task_parameters
     assert kept["cars"] == 15
     assert "area_cells" not in kept
 
 
 def state_of(folder):
     arrays, about = load_checkpoint(folder, print)
-    return arrays, {name: about[name] for name in ("updates", "plans", "episodes", "warmed_up")}
+    return arrays, {name: getattr(about, name) for name in ("updates", "plans", "episodes", "warmed_up")}
 
 
 def assert_same(one, other):
@@ -75,26 +81,6 @@ def assert_same(one, other):
 # ----------------------------------------------------------------------------------------------------------- learning
 
 
-@pytest.mark.parametrize("concurrent", [False, True])
-def test_trainings_plan_ahead_where_the_task_does_not_wait(tmp_path, monkeypatch, concurrent):
-    asked = []
-    monkeypatch.setattr(Target, "concurrent", concurrent)
-    monkeypatch.setattr(collecting, "run_episode", lambda *_, **options: asked.append(options))
-    collector(tmp_path).run(EpisodeJob(EVALUATION, 0))
-    assert asked == [{"concurrent": concurrent}]
-
-
-def collector(tmp_path):
-    shape = GeneratorShape.for_task(Target(), Target().macro_space(1))
-    Board(tmp_path / "board", shape.weight_count, create=True)
-    return Collector(Collecting(Target(), shape, 1, tmp_path / "board", 0, 1, 1, 0.1))
-
-
-def test_an_episode_without_a_plan_brings_nothing_to_learn_from(tmp_path, monkeypatch):
-    monkeypatch.setattr(collecting, "run_episode", lambda *_, **__: "a record")
-    assert collector(tmp_path).run(EpisodeJob(TRAINING, 0)) == Collected("a record", None)
-
-
 @pytest.mark.parametrize("critic", ["set", "flat"])
 def test_the_best_macro_action_is_found(tmp_path, critic):
     """Its handcrafted shots are at −1 and 1; the target lies anywhere in between."""
@@ -104,14 +90,14 @@ def test_the_best_macro_action_is_found(tmp_path, critic):
     )  # fmt: skip
     trained = train(Target(), learning, tmp_path)
     assert (trained.updates, trained.stopped_by) == (500, "updates")
-    planner = MagicPlanner(Target(), trained.model)
+    planner = MagicPlanner(Target(), MagicSettings(model=str(trained.model)))
     misses = []
     for target in np.linspace(-0.6, 0.6, 13):
         context = np.array([target])
         shots = planner.generate(Belief.initial(Target(), context), context).actions[:, 0, 0]
         misses.append(np.abs(shots - target).min())
     assert np.mean(misses) < 0.1
-    assert trained.score["return_mean"] > 9.8  # of 10, of which the blur takes 0.025; handcrafted shots earn 5.2
+    assert trained.score.return_mean > 9.8  # of 10, of which the blur takes 0.025; handcrafted shots earn 5.2
 
 
 class Covered(Target):
@@ -123,6 +109,7 @@ class Covered(Target):
         return HeldActionSpace(length, (-1.0,), (1.0,), ((0.0,),), extra=(((0.3,),),))
 
 
+@pytest.mark.slow
 def test_what_is_learned_adds_to_what_is_always_there(tmp_path):
     """A shot that must be the same for all targets, which are anywhere from −0.6 to 0.6: alone it would best be in
     their middle; beside one at 0.3 it does best at −0.3, the middle of those that are nearer to it."""
@@ -132,7 +119,8 @@ def test_what_is_learned_adds_to_what_is_always_there(tmp_path):
     )  # fmt: skip
     trained = train(Covered(), learning, tmp_path)
     context = np.zeros(1)
-    shots = MagicPlanner(Covered(), trained.model).generate(Belief.initial(Covered(), context), context)
+    planner = MagicPlanner(Covered(), MagicSettings(model=str(trained.model)))
+    shots = planner.generate(Belief.initial(Covered(), context), context)
     np.testing.assert_allclose(shots.actions[:, 0, 0], [-0.3, 0.3], atol=0.1)
 
 
@@ -163,7 +151,7 @@ def test_a_resumed_training_is_the_same_as_an_uninterrupted_one(tmp_path, interr
 def test_a_finished_training_has_nothing_to_resume(tmp_path):
     first = train(Target(), TINY, tmp_path)
     again = train(Target(), TINY, tmp_path, resume=True)
-    assert (again.updates, again.score["return_mean"]) == (first.updates, first.score["return_mean"])
+    assert (again.updates, again.score.return_mean) == (first.updates, first.score.return_mean)
 
 
 def test_what_ends_a_training(tmp_path):
@@ -171,20 +159,36 @@ def test_what_ends_a_training(tmp_path):
     patient = settings(updates=None, patience=2, evaluate_minutes=1e-4)
     trained = train(Target(), patient, tmp_path / "b")
     assert trained.stopped_by == "patience"
-    assert trained.score["final"]
+    assert trained.score.final
 
 
 def test_the_card_tells_how_the_model_was_made(tmp_path):
-    command = "magic-pomdp train … --out 'my runs/1' --resume"
-    trained = train(Target(), settings(macro_length=2, seed=5), tmp_path, command=command)
-    model = load_model(trained.model)
-    card = model.card
-    assert (card["task"], card["seed"], card["updates"], card["command"]) == ("target", 5, 60, "magic-pomdp train …")
+    learning = settings(macro_length=2, seed=5, mirror=False, conditioning="belief")
+    trained = train(Target(blur=0.1), learning, tmp_path, place="my tasks/toy.py:Target")
+    card = load_model(trained.model).card
+    assert (card.task, card.seed, card.updates) == ("target", 5, 60)
+    assert card.command == (
+        "magic-pomdp train 'my tasks/toy.py:Target' --set blur=0.1 --macro-length 2 --minutes None --updates 60 "
+        "--workers 0 --plan-steps 1 --warmup 40 --replay 500 --batch 16 --no-mirror --particles 4 --encoder-width 8 "
+        "--generator-width 16 --critic-width 16 --evaluate-minutes 60.0 --evaluation-episodes 5 --evaluation-steps 1 "
+        "--seed 5 --conditioning belief"
+    )
     size = {"count": 2, "size": 1, "length": 2}
-    assert card["space"] == {"space": "held action", **size, "least": [-1.0], "most": [1.0]}
-    assert card["score"]["episodes"] == 5
-    assert card["score"]["concurrent"] is card["chosen_by"]["concurrent"] is False
+    assert card.space == {"space": "held action", **size, "least": [-1.0], "most": [1.0]}
+    assert card.score.episodes == 5
+    assert card.score.concurrent is card.chosen_by.concurrent is False
     assert trained.model.stat().st_size < 2_000_000
+
+
+def test_a_training_of_software_0_1_0_goes_on(tmp_path):
+    shutil.copytree(Path(__file__).parent / "training-0.1.0", tmp_path, dirs_exist_ok=True)
+    reports = [line for line in read_metrics(tmp_path) if isinstance(line, EvaluationReport)]
+    assert [report.final for report in reports] == [False, True]
+    assert load_model(tmp_path / "best.safetensors").card.software == "0.1.0"
+    said = []
+    trained = train(Target(), TINY, tmp_path, resume=True, watch=Lines(said.append))
+    assert said[0].startswith("Resumed after 27 updates, 67 plans")
+    assert (trained.updates, trained.plans, trained.curve[0].return_mean) == (60, 100, reports[0].return_mean)
 
 
 # ------------------------------------------------------------------------------------------------------------ workers
@@ -194,8 +198,7 @@ def test_worker_processes_learn_and_report(tmp_path):
     learning = settings(workers=1, evaluate_minutes=0.01, updates=150)
     trained = train(Target(), learning, tmp_path, watch=MetricsFile(tmp_path))
     assert trained.updates == 150
-    events = {line["event"] for line in read_metrics(tmp_path)}
-    assert "evaluation" in events
+    assert any(isinstance(line, EvaluationReport) for line in read_metrics(tmp_path))
     assert not (tmp_path / ".weights").exists()
 
 
@@ -245,7 +248,7 @@ def test_a_broken_task_is_named(tmp_path):
         def particle_features(self, context, state, features):
             raise RuntimeError("no features")
 
-    with pytest.raises(JobFailed, match="Episode 0 of the training failed"):
+    with pytest.raises(JobFailed, match="Nothing could start because of RuntimeError: no features"):
         train(Broken(), TINY, tmp_path)
 
 
@@ -256,8 +259,8 @@ def test_an_infinite_value_ends_the_training(tmp_path, monkeypatch):
     monkeypatch.setattr(trainer_module, "Collecting", Infinite)
     with pytest.raises(Diverged, match="not finite in episode 55 of the training"):
         train(Target(), TINY, tmp_path)
-    arrays, about = load_arrays(checkpoints(tmp_path)[0], "checkpoint")
-    assert about["plans"] == 55
+    arrays, about = load_arrays(checkpoints(tmp_path)[0], CheckpointFile)
+    assert about.plans == 55
     assert (arrays.pop("replay.floor") == -np.inf).all()  # nothing is always in this task's set
     assert all(np.isfinite(array).all() for array in arrays.values())
 
@@ -273,8 +276,8 @@ def test_a_loss_that_is_not_finite_ends_the_training_before_any_weight_is_spoilt
     monkeypatch.setattr(Learner, "update", update)
     with pytest.raises(Diverged, match=r"The critic's objective is .* in update 20"):
         train(Target(), TINY, tmp_path)
-    arrays, about = load_arrays(checkpoints(tmp_path)[0], "checkpoint")
-    assert about["updates"] == 20
+    arrays, about = load_arrays(checkpoints(tmp_path)[0], CheckpointFile)
+    assert about.updates == 20
     assert all(np.isfinite(array).all() for name, array in arrays.items() if not name.startswith("replay"))
 
 
@@ -333,7 +336,7 @@ def test_a_training_without_its_checkpoints_starts_again_but_keeps_a_better_gene
     said = []
     again = train(Target(), dataclasses.replace(learned, updates=1), tmp_path, True, Lines(said.append))
     assert said[0] == f"There is no checkpoint in {tmp_path}: the training starts from the beginning."
-    assert again.curve[-1]["return_mean"] < first.curve[-1]["return_mean"]
+    assert again.curve[-1].return_mean < first.curve[-1].return_mean
     np.testing.assert_array_equal(load_model(again.model).weights, kept)
 
 
@@ -366,33 +369,12 @@ def test_an_episode_that_fails_costs_nothing_of_what_was_learned(tmp_path, monke
     assert state_of(tmp_path)[1]["updates"] == 30
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"batch": 0}, "batch must be at least 1, not 0"),
-        ({"macro_length": 0}, "macro_length must be at least 1"),
-        ({"seed": -1}, "seed must be at least 0"),
-        ({"workers": -1}, "workers must be at least 0"),
-        ({"updates_per_plan": 0.0}, "updates_per_plan must be positive"),
-        ({"critic_rate": float("nan")}, "critic_rate must be positive, not nan"),
-        ({"std": 0.5}, "std must lie between std_min"),
-        ({"warmup": 10**6}, "does not fit into a replay"),
-        ({"critic": "best"}, "critic is one of set, flat: 'best'"),
-        ({"conditioning": "all"}, "conditioning is one of belief"),
-        ({"updates": None}, "needs an end"),
-    ],
-)
-def test_bad_settings_are_refused(change, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        settings(**change)
-
-
 def test_a_learner_needs_no_luck_but_its_own(tmp_path):
     torch.manual_seed(1)
-    one = Trainer(Target(), TINY, tmp_path, Lines(print), "").learner.state()
+    one = Trainer(Target(), TINY, tmp_path, Lines(print)).learner.state()
     torch.manual_seed(2)
     before = torch.get_rng_state()
-    other = Trainer(Target(), TINY, tmp_path, Lines(print), "").learner.state()
+    other = Trainer(Target(), TINY, tmp_path, Lines(print)).learner.state()
     assert torch.equal(before, torch.get_rng_state())
     for name in one:
         np.testing.assert_array_equal(one[name], other[name])

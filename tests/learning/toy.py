@@ -3,7 +3,9 @@
 import numpy as np
 
 import magic_pomdp as mp
-from magic_pomdp import SUCCESS, normal, uniform
+from magic_pomdp.core.belief import BeliefSettings
+from magic_pomdp.planners.macro_despot import MacroDespotSettings
+from magic_pomdp.random import normal, uniform
 
 
 class Target(mp.Task):
@@ -14,9 +16,7 @@ class Target(mp.Task):
     action_size = 1
     observation_size = 1
     context_size = 1
-    scenarios = 4
-    particles = 40
-    search_depth = 1
+    advice = (BeliefSettings(particles=40), MacroDespotSettings(scenarios=4, search_depth=1))
 
     max_steps: int = 1
     blur: float = 0.05
@@ -29,7 +29,7 @@ class Target(mp.Task):
 
     def step(self, context, state, action, random, observation):
         observation[0] = 0.0
-        return 10.0 - 10.0 * (action[0] - state[0]) ** 2, SUCCESS
+        return 10.0 - 10.0 * (action[0] - state[0]) ** 2, mp.Outcome.SUCCESS
 
     def log_likelihood(self, context, state, action, observation):
         return 0.0

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from magic_pomdp import BezierSpace, HeldActionSpace, make_task
-from magic_pomdp.macros import TurnAndGoSpace
+from magic_pomdp import make
+from magic_pomdp.macros import BezierSpace, HeldActionSpace, TurnAndGoSpace
 
 
 @pytest.mark.parametrize(("name", "length"), [("light-dark", 6), ("puck-push", 2), ("tiger", 3)])
 def test_learning_sets_out_from_the_handcrafted_macro_actions(name, length):
-    task = make_task(name)
+    task = make(name)
     space, handcrafted = task.macro_space(length), task.macro_actions(length)
     assert space.start.shape == (space.count, space.size)
     decoded = space.decode(space.start)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import os
 from pathlib import Path
 
@@ -10,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magic_pomdp import Belief, Budget, DespotSettings, MacroActions, MacroDespot, make_task
+from magic_pomdp import Belief, Budget, MacroActions, MacroDespot, Outcome, make
 from magic_pomdp.core.randomness import derive, seek, stream_key, uniform
-from magic_pomdp.core.task import RUNNING
+from magic_pomdp.planners import DespotSettings, MacroDespotSettings
 from magic_pomdp.planners.macro_despot import extend, plant
 from magic_pomdp.planners.plan import GAP_CLOSED
 from magic_pomdp.planners.tree import NO_BRANCH, ROOT
@@ -25,14 +26,14 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def light_dark(**settings):
-    task = make_task("light-dark")
-    chosen = DespotSettings(**{"scenarios": 6, "search_depth": 24, **settings})
+    task = make("light-dark")
+    chosen = MacroDespotSettings.advised(task, **{"scenarios": 6, "search_depth": 24, **settings})
     return MacroDespot(task, settings=chosen), Belief.initial(task, LIGHT_DARK_CONTEXT, 100, seed=1)
 
 
 def tiger(right=0.5, macro_actions=None, **settings):
-    task = make_task("tiger")
-    chosen = DespotSettings(**{"scenarios": 40, "search_depth": 8, **settings})
+    task = make("tiger")
+    chosen = MacroDespotSettings.advised(task, **{"scenarios": 40, "search_depth": 8, **settings})
     return MacroDespot(task, macro_actions, chosen), (np.arange(100) < 100 * right).astype(float)[:, None]
 
 
@@ -60,9 +61,9 @@ def scenario_optimum(task, macro_actions, horizon, scenarios, price=0.0, default
                 reward, outcome = task.step(np.zeros(0), state, actions[i], random, observation)
                 total += task.discount**i * reward
                 history.append(task.observation_key(observation))
-                if outcome != RUNNING:
+                if outcome != Outcome.RUNNING:
                     break
-            if outcome == RUNNING:
+            if outcome == Outcome.RUNNING:
                 groups.setdefault(tuple(history), []).append((state, key))
         rest = (task, macro_actions, horizon)
         after = sum(scenario_optimum(*rest, group, price, default, depth + int(length)) for group in groups.values())
@@ -98,13 +99,22 @@ def test_a_closed_gap_is_the_optimum_over_the_scenarios(policy, sequences, first
 
 
 class GuidedTiger(Tiger):
-    """Opens a door at once, or listens for ever."""
+    """Listens for ever, or opens a door at once. The game may be worth something when nobody looks at it any more, and
+    its bound infinite."""
 
     name = "guided-tiger"
     patient: bool = True
+    later: float = 0.0
+    boundless: bool = False
 
     def guide(self, context, state, macro_actions, lengths):
         return LISTEN if self.patient else OPEN_LEFT
+
+    def value_beyond(self, context, state):
+        return self.later
+
+    def upper_bound(self, context, state):
+        return math.inf if self.boundless else self.safe_reward / (1.0 - self.discount)
 
 
 def test_a_guide_sees_only_what_can_be_chosen():
@@ -159,19 +169,9 @@ def test_a_guide_gives_the_first_lower_bound():
             assert root.default_value == pytest.approx(sum(task.listen_reward * task.discount**k for k in range(5)))
         greedy = MacroDespot(task, settings=dataclasses.replace(settings, default_policy="greedy"))
         assert greedy.settings.default_policy == "greedy"
-    assert MacroDespot(make_task("tiger")).settings.default_policy == "greedy"
+    assert MacroDespot(make("tiger")).settings.default_policy == "greedy"
     with pytest.raises(ValueError, match="tiger has no guide"):
         tiger(default_policy="guided")
-
-
-class LastingTiger(GuidedTiger):
-    """The game is worth something when nobody looks at it any more."""
-
-    name = "lasting-tiger"
-    later: float = 7.0
-
-    def value_beyond(self, context, state):
-        return self.later
 
 
 @pytest.mark.parametrize("policy", ["guided", "greedy", "random"])
@@ -180,11 +180,11 @@ def test_what_comes_beyond_the_search_counts(policy):
     settings = DespotSettings(scenarios=20, search_depth=4, default_policy=policy)
     plans = []
     for later in (0.0, 7.0):
-        planner = MacroDespot(LastingTiger(later=later), settings=settings)
+        planner = MacroDespot(GuidedTiger(later=later), settings=settings)
         plans.append(planner.plan(np.zeros((10, 1)), np.zeros(0), budget=Budget(steps=100_000)))
     without, beyond = plans
     assert (without.stopped_by, beyond.stopped_by) == (GAP_CLOSED, GAP_CLOSED)
-    assert beyond.value == pytest.approx(without.value + 7.0 * LastingTiger().discount ** 4)
+    assert beyond.value == pytest.approx(without.value + 7.0 * GuidedTiger().discount ** 4)
 
 
 def tiger_values(task, horizon):
@@ -206,7 +206,7 @@ def tiger_values(task, horizon):
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="a search this large needs compiled code")
 @pytest.mark.parametrize("lead", [-2, -1, 0, 1, 2])
 def test_tiger_is_planned_as_the_exact_solution_does(lead):
-    task = make_task("tiger")
+    task = make("tiger")
     horizon = 8
     right, choices, middle = tiger_values(task, horizon)
     planner, particles = tiger(right=right[middle + lead], scenarios=300, search_depth=horizon)
@@ -308,13 +308,9 @@ def test_other_kinds_of_numbers_and_arrays_need_no_compiling(jit):
     assert (len(extend.signatures), len(plant.signatures)) == before
 
 
-class Boundless(Tiger):
-    def upper_bound(self, context, state):
-        return np.inf
-
-
 def test_an_infinite_upper_bound_is_refused():
-    planner = MacroDespot(Boundless())
+    task = GuidedTiger(boundless=True)
+    planner = MacroDespot(task, settings=DespotSettings.advised(task, default_policy="greedy"))
     with pytest.raises(ValueError, match="must be finite, but is inf"):
         planner.plan(np.zeros((1, 1)), np.zeros(0), budget=Budget(steps=1))
     with pytest.raises(ValueError, match="no search to go on with"):
@@ -340,7 +336,7 @@ def test_the_least_room_that_is_asked_for_is_enough():
 
 def test_a_settled_case_stops_when_the_gap_closes():
     planner, _ = light_dark()
-    at_goal = np.array([[3.0, 1.0, 5.0, RUNNING]])
+    at_goal = np.array([[3.0, 1.0, 5.0, Outcome.RUNNING]])
     plan = planner.plan(at_goal, LIGHT_DARK_CONTEXT, budget=Budget(steps=10**7))
     assert plan.stopped_by == "gap closed"
     assert plan.value == pytest.approx(100.0)
@@ -423,11 +419,16 @@ def plan_light_dark(particles=None, context=LIGHT_DARK_CONTEXT, **arguments):
         (lambda: light_dark(scenarios=50_000, tree_nodes=1000), "raise tree_nodes"),
         (lambda: Budget(steps=float("nan")), "must be positive"),
         (lambda: Budget(steps=float("inf")), "whole"),
-        (lambda: DespotSettings(xi=0.0), "xi"),
-        (lambda: DespotSettings(regularisation=-0.1), "regularisation must be a number of at least 0, not -0.1"),
-        (lambda: DespotSettings(regularisation=float("nan")), "regularisation"),
-        (lambda: DespotSettings(scenarios=0), "scenarios"),
-        (lambda: DespotSettings(default_policy="lazy"), "default policy"),
+        (lambda: DespotSettings(xi=0.0), r"xi must lie in \(0, 1\], not 0\.0"),
+        (lambda: DespotSettings(xi=1.1), r"xi must lie in \(0, 1\], not 1\.1"),
+        (lambda: DespotSettings(regularisation=-0.1), "regularisation must be a finite number of at least 0, not -0.1"),
+        (lambda: DespotSettings(regularisation=float("nan")), "regularisation must .* at least 0, not nan"),
+        (lambda: DespotSettings(scenarios=0), "scenarios must .* at least 1, not 0"),
+        (lambda: DespotSettings(scenarios=1.5), "scenarios must be a whole number, not 1.5"),
+        (lambda: DespotSettings(search_depth=0), "search_depth must .* at least 1, not 0"),
+        (lambda: DespotSettings(tree_nodes=0), "tree_nodes must .* at least 1, not 0"),
+        (lambda: DespotSettings(default_policy="lazy"), "default_policy is one of guided, greedy, random: 'lazy'"),
+        (lambda: MacroDespotSettings(macro_length=0), "macro_length must .* at least 1, not 0"),
     ],
 )
 def test_bad_input_gets_one_clear_sentence(attempt, message):

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import magic_pomdp as mp
-from magic_pomdp import Belief, Budget, Pomcpow, PomcpowSettings, make_task
+from magic_pomdp import Belief, Budget, make
+from magic_pomdp.planners import Pomcpow, PomcpowSettings
 from magic_pomdp.planners.pomcpow import extend
 from magic_pomdp.planners.pomcpow_tree import ROOT
+from magic_pomdp.running import PlannerFactory
 from magic_pomdp.tasks.light_dark import LightDark
 from magic_pomdp.tasks.puck_push import OUTCOME
 from magic_pomdp.tasks.tiger import LISTEN, OPEN_LEFT, OPEN_RIGHT, Tiger
@@ -29,14 +31,15 @@ CONTEXTS = {
 }
 
 
-def make(name, **chosen):
-    task = make_task(name)
+def searcher(name, **chosen):
+    """A small search of a task, as it advises but for what is chosen, and a belief of it."""
+    task = make(name)
     chosen = {"search_depth": 12, "tree_nodes": 20_000, **chosen}
-    return Pomcpow(task, PomcpowSettings(**chosen)), Belief.initial(task, CONTEXTS[name], 100, seed=1)
+    return Pomcpow(task, PomcpowSettings.advised(task, **chosen)), Belief.initial(task, CONTEXTS[name], 100, seed=1)
 
 
 def plan_for(name, steps=2_000, seed=0, **chosen):
-    planner, belief = make(name, **chosen)
+    planner, belief = searcher(name, **chosen)
     return planner.plan(belief, CONTEXTS[name], budget=Budget(steps=steps), seed=seed, keep_tree=True)
 
 
@@ -56,7 +59,7 @@ def test_tiger_is_heard_first_and_opened_when_sure(lead, best, exact):
     """
     right = 1.0 / (1.0 + (0.15 / 0.85) ** lead)
     particles = (np.arange(1000) < 1000 * right).astype(float)[:, None]
-    planner = Pomcpow(Tiger(), PomcpowSettings(search_depth=4))
+    planner = Pomcpow(Tiger(), PomcpowSettings.advised(Tiger(), search_depth=4))
     for seed in range(3):
         plan = planner.plan(particles, np.zeros(0), budget=Budget(steps=2_000_000), seed=seed)
         assert plan.macro_action.tolist() == [[best]]
@@ -64,8 +67,8 @@ def test_tiger_is_heard_first_and_opened_when_sure(lead, best, exact):
 
 
 def test_a_certain_reward_is_taken():
-    planner, _ = make("light-dark")
-    at_goal = np.array([[3.0, 1.0, 5.0, mp.RUNNING]])
+    planner, _ = searcher("light-dark")
+    at_goal = np.array([[3.0, 1.0, 5.0, mp.Outcome.RUNNING]])
     plan = planner.plan(at_goal, CONTEXTS["light-dark"], budget=Budget(steps=3_000))
     assert plan.macro_action.tolist() == [[0.0, 0.0]]
     assert plan.value == pytest.approx(100.0)
@@ -82,8 +85,8 @@ def test_with_one_step_to_go_values_are_mean_rewards():
 
 
 def test_ended_states_earn_nothing():
-    planner, _ = make("light-dark")
-    ended = np.array([[3.0, 1.0, 5.0, mp.SUCCESS]])
+    planner, _ = searcher("light-dark")
+    ended = np.array([[3.0, 1.0, 5.0, mp.Outcome.SUCCESS]])
     plan = planner.plan(ended, CONTEXTS["light-dark"], budget=Budget(steps=100))
     assert plan.value == 0.0
     assert plan.nodes == 1
@@ -175,7 +178,7 @@ def assert_weighted(tree, node):
     st.sampled_from([0.0, 0.5, 1.0]),
 )
 def test_trees_are_consistent(name, seed, steps, actions, observations, exploration, guided):
-    planner, belief = make(
+    planner, belief = searcher(
         name,
         exploration=exploration,
         guided_actions=guided,
@@ -198,7 +201,7 @@ class OneAction(Tiger):
     """Each step earns the number of the step so far: what is backed up is known."""
 
     state_size = 1
-    pomcpow = mp.PomcpowNumbers(exploration=1.0)
+    advice = (PomcpowSettings(exploration=1.0),)
 
     def step(self, context, state, action, random, observation):
         state[0] += 1.0
@@ -213,7 +216,8 @@ class OneAction(Tiger):
 
 
 def test_values_are_means_of_what_was_earned():
-    planner = Pomcpow(OneAction(discount=0.5), PomcpowSettings(search_depth=4))
+    task = OneAction(discount=0.5)
+    planner = Pomcpow(task, PomcpowSettings.advised(task, search_depth=4))
     plan = planner.plan(np.zeros((1, 1)), np.zeros(0), budget=Budget(steps=40), keep_tree=True)
     assert plan.value == pytest.approx(1.0 + 2.0 / 2 + 3.0 / 4 + 4.0 / 8)
     assert plan.trials == 10
@@ -233,7 +237,8 @@ class TakenAgain(OneAction):
 
 
 def test_a_step_taken_again_is_a_step_of_the_budget():
-    planner = Pomcpow(TakenAgain(discount=0.5), PomcpowSettings(search_depth=4))
+    task = TakenAgain(discount=0.5)
+    planner = Pomcpow(task, PomcpowSettings.advised(task, search_depth=4))
     plan = planner.plan(np.zeros((1, 1)), np.zeros(0), budget=Budget(steps=26))
     assert (plan.trials, plan.steps) == (4, 5 + 6 + 7 + 8)  # 4 steps deep each, 1 to 4 of them in the tree
     assert plan.value == pytest.approx(1.0 + 2.0 / 2 + 3.0 / 4 + 4.0 / 8)
@@ -253,7 +258,7 @@ class Undecided(Tiger):
 
 @pytest.mark.parametrize("task", [Drowned(), Undecided()])
 def test_weights_neither_overflow_nor_vanish(task):
-    planner = Pomcpow(task, PomcpowSettings(search_depth=5))
+    planner = Pomcpow(task, PomcpowSettings.advised(task, search_depth=5))
     plan = planner.plan(np.array([[0.0], [1.0]]), np.zeros(0), budget=Budget(steps=2_000), keep_tree=True)
     assert_consistent(plan, planner.settings)
 
@@ -263,7 +268,7 @@ def test_weights_neither_overflow_nor_vanish(task):
 def test_a_collection_is_the_belief_that_its_observation_leaves(widening):
     """However many observations are let in: none is counted twice. Rewards stay with their states."""
     chosen = {"observation_widening": widening, "observation_exponent": 0.0}
-    planner = Pomcpow(Tiger(), PomcpowSettings(search_depth=2, **chosen))
+    planner = Pomcpow(Tiger(), PomcpowSettings.advised(Tiger(), search_depth=2, **chosen))
     plan = planner.plan(np.array([[0.0], [1.0]]), np.zeros(0), budget=Budget(steps=100_000), keep_tree=True)
     actions, branches, _ = root_of(plan.tree)
     listen = branches[actions[:, 0].tolist().index(LISTEN)]
@@ -284,14 +289,14 @@ def test_a_collection_is_the_belief_that_its_observation_leaves(widening):
 def test_a_step_taken_again_counts_only_if_it_explains_what_was_seen(place):
     """Puck-Push draws the step again, knowing the observation: it may then end the episode, or hide a puck that was
     seen."""
-    planner, _ = make("puck-push")
-    task, context, belief = planner.task, CONTEXTS["puck-push"], np.array([[*place, 5.0, mp.RUNNING]])
+    planner, _ = searcher("puck-push")
+    task, context, belief = planner.task, CONTEXTS["puck-push"], np.array([[*place, 5.0, mp.Outcome.RUNNING]])
     for seed in range(3):
         tree = planner.plan(belief, context, budget=Budget(steps=1_000), seed=seed, keep_tree=True).tree
         for node, observation in zip(tree.nodes[1:], tree.observations[1:], strict=True):
             rows = slice(node.first_state, node.first_state + node.state_count)
             weights, states = np.diff(tree.weights[rows], prepend=0.0), tree.states[rows, :-1]
-            assert (states[weights > 0.0, OUTCOME] == mp.RUNNING).all()
+            assert (states[weights > 0.0, OUTCOME] == mp.Outcome.RUNNING).all()
             assert np.isfinite(task.log_likelihood(context, states[0], None, observation))
 
 
@@ -305,13 +310,13 @@ def comparable(plan):
 
 @pytest.mark.parametrize("name", sorted(CONTEXTS))
 def test_the_same_seed_gives_the_same_plan_and_another_seed_another(name):
-    planner, belief = make(name)
+    planner, belief = searcher(name)
     first, second, other = (
         comparable(planner.plan(belief, CONTEXTS[name], budget=Budget(steps=1_000), seed=seed)) for seed in (4, 4, 5)
     )
     assert first == second
     assert first != other
-    assert first == comparable(make(name)[0].plan(belief, CONTEXTS[name], budget=Budget(steps=1_000), seed=4))
+    assert first == comparable(searcher(name)[0].plan(belief, CONTEXTS[name], budget=Budget(steps=1_000), seed=4))
 
 
 PINNED = {
@@ -332,13 +337,13 @@ def test_compiled_or_not_the_plan_is_the_same(name):
 
 
 def test_other_kinds_of_numbers_and_arrays_need_no_compiling(jit):
-    planner, belief = make("light-dark")
+    planner, belief = searcher("light-dark")
     planner.plan(belief, CONTEXTS["light-dark"], budget=Budget(steps=100))
     before = len(extend.signatures)
     particles, context = belief.particles.astype(np.float32), CONTEXTS["light-dark"].copy()
     particles.flags.writeable = context.flags.writeable = False
     planner.plan(particles, context, budget=Budget(steps=np.int32(500)))
-    other, _ = make("light-dark", exploration=10, action_widening=np.float32(5), search_depth=np.int64(3))
+    other, _ = searcher("light-dark", exploration=10, action_widening=np.float32(5), search_depth=np.int64(3))
     other.plan(belief, context.tolist(), budget=Budget(steps=1e3))
     assert len(extend.signatures) == before
 
@@ -355,7 +360,7 @@ def test_a_full_tree_ends_early_and_says_so(name, tree_nodes):
 
 
 def test_seconds_bound_a_search():
-    planner, belief = make("light-dark", tree_nodes=1_000_000)
+    planner, belief = searcher("light-dark", tree_nodes=1_000_000)
     plan = planner.plan(belief, CONTEXTS["light-dark"], budget=Budget(seconds=0.05))
     assert plan.trials >= 1
     assert plan.stopped_by == "budget used"
@@ -364,56 +369,58 @@ def test_seconds_bound_a_search():
 
 
 def test_settings_left_to_the_task_are_the_tasks_own():
-    planner = Pomcpow(LightDark(), PomcpowSettings(exploration=7.0, tree_nodes=10))
+    planner = Pomcpow(LightDark(), PomcpowSettings.advised(LightDark(), exploration=7.0, tree_nodes=10))
     assert planner.settings == PomcpowSettings(7.0, 25.0, 0.05, 10.0, 0.1, 0.0, 60, 10)
+    assert Pomcpow(LightDark()).settings == PomcpowSettings(50.0, 25.0, 0.05, 10.0, 0.1, 0.0, 60, 1_000_000)
 
 
 # ----------------------------------------------------------------------------------------- every task, every command
 
 
 def test_random_actions_are_drawn_as_the_task_says():
-    random, action = mp.new_stream(0), np.empty(2)
+    random, action = mp.random.new_stream(0), np.empty(2)
     drawn = []
     for _ in range(2000):
-        make_task("light-dark").draw_action(np.zeros((0, 2)), random, action)
+        make("light-dark").draw_action(np.zeros((0, 2)), random, action)
         drawn.append(action.copy())
     lengths = np.hypot(*np.array(drawn).T)
     assert abs((lengths == 0.0).mean() - 0.2) < 0.05
     np.testing.assert_allclose(lengths[lengths > 0.0], 1.0)
-    actions = make_task("tiger").actions()
+    actions = make("tiger").actions()
     tried = np.empty((300, 1))
     for row in tried:
-        make_task("tiger").draw_action(actions, random, row)
+        make("tiger").draw_action(actions, random, row)
     assert set(tried[:, 0]) == {0.0, 1.0, 2.0}
 
 
 @pytest.mark.parametrize("place", ["rock_sample:RockSample", "harbour:Harbour"])
 def test_it_runs_on_the_examples(place, monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    task = make_task(place)
-    chosen = PomcpowSettings(search_depth=4, tree_nodes=1000)
+    task = make(place)
+    chosen = PomcpowSettings.advised(task, search_depth=4, tree_nodes=1000)
     assert mp.run_episode(task, Pomcpow(task, chosen, Budget(steps=50))).steps >= 1
 
 
 @pytest.mark.parametrize("name", sorted(CONTEXTS))
 def test_it_keeps_a_planners_promises(name):
-    chosen = PomcpowSettings(search_depth=4) if JIT_OFF else PomcpowSettings()
-    assert JIT_OFF or mp.check_planner(Pomcpow(make_task(name), chosen)) == []
+    planner = Pomcpow(make(name))
+    assert JIT_OFF or mp.testing.check_planner(planner) == []
 
 
 def test_it_can_be_evaluated():
-    choice = mp.PlannerChoice("pomcpow", budget=Budget(steps=200), settings=PomcpowSettings(search_depth=5))
-    report = mp.evaluate(make_task("tiger", max_steps=5), choice, 2, workers=0).to_json()
-    assert (report["planner"], report["macro_length"], report["budget"]) == ("pomcpow", None, {"steps": 200})
-    assert report["settings"].items() >= {"exploration": 150.0, "search_depth": 5, "tree_nodes": 1_000_000}.items()
-    assert all(record["plans"] == 5 for record in report["records"])
+    factory = PlannerFactory("pomcpow", Budget(steps=200), {"search_depth": 5})
+    report = mp.evaluate(make("tiger", max_steps=5), factory, 2, workers=0)
+    assert (report.planner, report.label, report.macro_length) == ("pomcpow", "POMCPOW", None)
+    assert report.budget == Budget(steps=200)
+    assert report.settings.items() >= {"exploration": 150.0, "search_depth": 5, "tree_nodes": 1_000_000}.items()
+    assert [record.plans for record in report.records] == [5, 5]
 
 
 # --------------------------------------------------------------------------------------------------------- bad input
 
 
 def plan_light_dark(particles=None, context=CONTEXTS["light-dark"], **arguments):
-    planner, belief = make("light-dark")
+    planner, belief = searcher("light-dark")
     return planner.plan(belief if particles is None else particles, context, **arguments)
 
 
@@ -437,17 +444,18 @@ class NoActions(Tiger):
         (lambda: plan_light_dark(budget=Budget(steps=0)), "must be positive"),
         (lambda: Pomcpow(WideActions()), "1 numbers"),
         (lambda: Pomcpow(NoActions()), "empty"),
-        (lambda: PomcpowSettings(exploration=-1.0), "exploration"),
-        (lambda: PomcpowSettings(exploration=float("nan")), "exploration"),
-        (lambda: PomcpowSettings(action_widening=float("inf")), "action_widening"),
-        (lambda: PomcpowSettings(observation_widening=-0.1), "observation_widening"),
-        (lambda: PomcpowSettings(action_exponent=1.5), "action_exponent"),
-        (lambda: PomcpowSettings(observation_exponent=-0.5), "observation_exponent"),
-        (lambda: PomcpowSettings(search_depth=0), "search_depth"),
-        (lambda: PomcpowSettings(tree_nodes=0), "tree_nodes"),
-        (lambda: mp.PlannerChoice("pomcpow", 3), "POMCPOW plans with primitive actions"),
-        (lambda: mp.PlannerChoice("pomcpow", settings=mp.DespotSettings()), "must be PomcpowSettings"),
-        (lambda: mp.PlannerChoice(settings=PomcpowSettings()), "must be DespotSettings"),
+        (lambda: PomcpowSettings(exploration=-1.0), "exploration must .* at least 0, not -1.0"),
+        (lambda: PomcpowSettings(exploration=float("nan")), "exploration must .* at least 0, not nan"),
+        (lambda: PomcpowSettings(action_widening=float("inf")), "action_widening must .* at least 0, not inf"),
+        (lambda: PomcpowSettings(observation_widening=-0.1), "observation_widening must .* at least 0, not -0.1"),
+        (lambda: PomcpowSettings(action_exponent=1.5), r"action_exponent must lie in \[0, 1\], not 1\.5"),
+        (lambda: PomcpowSettings(observation_exponent=-0.5), r"observation_exponent must lie in \[0, 1\], not -0\.5"),
+        (lambda: PomcpowSettings(guided_actions=1.5), r"guided_actions must lie in \[0, 1\], not 1\.5"),
+        (lambda: PomcpowSettings(search_depth=0), "search_depth must .* at least 1, not 0"),
+        (lambda: PomcpowSettings(tree_nodes=0), "tree_nodes must .* at least 1, not 0"),
+        (lambda: PlannerFactory("pomcpow", overrides={"macro_length": 3}), "macro_length does not belong to pomcpow"),
+        (lambda: PlannerFactory("pomcpow", overrides={"xi": 0.5}), "xi does not belong to pomcpow, which has explor"),
+        (lambda: PlannerFactory(overrides={"exploration": 1.0}), "exploration does not belong to macro-despot"),
     ],
 )
 def test_bad_input_gets_one_clear_sentence(attempt, message):

@@ -1,18 +1,17 @@
-import json
 import math
 
 import pytest
+from small_results import a_record, an_evaluation
 
-from magic_pomdp.running.difference import difference, load_evaluation
+from magic_pomdp.running.difference import difference
 
 
 def evaluation(returns, first=0, **changes):
-    records = [
-        {"episode": first + i, "return": value, "outcome": "success" if value > 0 else "failure"}
+    records = tuple(
+        a_record(first + i, total_return=value, outcome="success" if value > 0 else "failure")
         for i, value in enumerate(returns)
-    ]
-    about = {"task": "some", "seed": 3, "planner": "despot", "macro_length": 1, "budget": {"steps": 9}}
-    return {**about, "task_parameters": {"noise": 0.5}, "records": records, **changes}
+    )
+    return an_evaluation(**{"task": "some", "task_parameters": {"noise": 0.5}, "records": records, **changes})
 
 
 def test_episodes_are_compared_one_by_one():
@@ -41,30 +40,9 @@ def test_an_older_result_may_lack_a_parameter():
         ({"seed": 4}, "another seed each \\(3 and 4\\)"),
         ({"task": "else"}, "another task each \\(some and else\\)"),
         ({"task_parameters": {"noise": 0.1}}, "another noise each \\(0.5 and 0.1\\)"),
-        ({"records": []}, "0 episodes in common"),
+        ({"records": ()}, "0 episodes in common"),
     ],
 )
 def test_what_does_not_compare_is_refused(other, sentence):
     with pytest.raises(ValueError, match=sentence):
         difference(evaluation([1.0, 2.0]), evaluation([1.0, 2.0], **other))
-
-
-def test_only_evaluations_are_loaded(tmp_path):
-    path = tmp_path / "r.json"
-    with pytest.raises(ValueError, match="There is no file"):
-        load_evaluation(path)
-    whole = evaluation([1.0, 2.0])
-    record = whole["records"][0]
-    broken = [
-        {"records": [record] * 2},
-        {"records": [{**record, "return": "5"}]},
-        {"records": [{**record, "return": math.nan}]},
-        {"records": [{name: value for name, value in record.items() if name != "outcome"}]},
-        {"task_parameters": None},
-    ]
-    for text in ("{", "[]", '{"records": [1]}', *(json.dumps({**whole, **change}) for change in broken)):
-        path.write_text(text)
-        with pytest.raises(ValueError, match="does not hold an evaluation"):
-            load_evaluation(path)
-    path.write_text(json.dumps(whole))
-    assert load_evaluation(path) == whole

@@ -3,19 +3,23 @@ import json
 
 import pytest
 
-from magic_pomdp import Budget, PlannerChoice, PomcpowSettings, make_task
-from magic_pomdp.running.evaluate import PLANNERS
-from magic_pomdp.running.tune import RANGES, tune
+from magic_pomdp.core.registry import make
+from magic_pomdp.core.settings import settings_of
+from magic_pomdp.planners.plan import Budget
+from magic_pomdp.planners.pomcpow import PomcpowSettings
+from magic_pomdp.planners.registry import find_planner, planner_names
+from magic_pomdp.running.factory import PlannerFactory
+from magic_pomdp.running.tuning import tune
 
 optuna = pytest.importorskip("optuna")
 
-CHOICE = PlannerChoice("pomcpow", budget=Budget(steps=500))
+FACTORY = PlannerFactory("pomcpow", budget=Budget(steps=500))
 
 
-def run(storage, trials, choice=CHOICE, task=None, **changes):
+def run(storage, trials, factory=FACTORY, task=None, **changes):
     numbers = []
     asked = {"episodes": 3, "workers": 0, "on_trial": lambda number, _: numbers.append(number)} | changes
-    return tune(task or make_task("tiger"), choice, storage, trials, **asked), numbers
+    return tune(task or make("tiger"), factory, storage, trials, **asked), numbers
 
 
 def test_a_search_goes_on_where_it_stopped(tmp_path):
@@ -26,7 +30,7 @@ def test_a_search_goes_on_where_it_stopped(tmp_path):
     assert numbers == [2, 3]
     assert len(more.trials) == 4
     assert all(trial in more.trials for trial in first.trials)
-    returns = [trial["return_mean"] for trial in more.trials]
+    returns = [trial.return_mean for trial in more.trials]
     assert returns == sorted(returns, reverse=True)
     assert more.options().startswith("--exploration ")
     assert run(storage, 4)[1] == []
@@ -34,7 +38,7 @@ def test_a_search_goes_on_where_it_stopped(tmp_path):
 
 def test_the_first_trial_has_the_tasks_own_settings(tmp_path):
     found, _ = run(tmp_path / "tiger.log", 1)
-    own = make_task("tiger").pomcpow
+    own = PomcpowSettings.advised(make("tiger"))
     assert found.best["exploration"] == own.exploration
     assert found.best["observation_widening"] == own.observation_widening
 
@@ -43,7 +47,7 @@ def test_an_interrupted_search_goes_on_with_other_settings(tmp_path, capfd):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    storage, own = tmp_path / "tiger.log", make_task("tiger").pomcpow
+    storage, own = tmp_path / "tiger.log", PomcpowSettings.advised(make("tiger"))
     with pytest.raises(KeyboardInterrupt):
         run(storage, 2, on_trial=interrupt)
     first, _ = run(storage, 1)
@@ -59,12 +63,13 @@ def test_an_interrupted_search_goes_on_with_other_settings(tmp_path, capfd):
 
 
 def test_despot_is_tuned_too(tmp_path):
-    found, _ = run(tmp_path / "tiger.log", 2, PlannerChoice("despot", budget=Budget(steps=500)))
+    found, _ = run(tmp_path / "tiger.log", 2, PlannerFactory("despot", budget=Budget(steps=500)))
     assert isinstance(found.best["scenarios"], int)
 
 
 def test_every_planner_has_settings_to_look_for():
-    assert RANGES.keys() == PLANNERS.keys()
+    for name in planner_names():
+        assert any(known.tuned for known in settings_of(find_planner(name).settings).values())
 
 
 def test_another_question_in_the_same_file_is_refused(tmp_path):
@@ -72,14 +77,14 @@ def test_another_question_in_the_same_file_is_refused(tmp_path):
     with pytest.raises(ValueError, match="holds a search with episodes 3"):
         run(tmp_path / "tiger.log", 1, episodes=4)
     with pytest.raises(ValueError, match=r"holds a search with task_parameters .*'max_steps': "):
-        run(tmp_path / "tiger.log", 1, task=make_task("tiger", max_steps=7))
-    deeper = dataclasses.replace(CHOICE, settings=PomcpowSettings(search_depth=3))
+        run(tmp_path / "tiger.log", 1, task=make("tiger", max_steps=7))
+    deeper = dataclasses.replace(FACTORY, overrides={"search_depth": 3})
     with pytest.raises(ValueError, match=r"holds a search with settings .*'search_depth': "):
         run(tmp_path / "tiger.log", 1, deeper)
 
 
 def test_a_setting_of_zero_is_a_setting(tmp_path):
-    narrow = dataclasses.replace(CHOICE, settings=PomcpowSettings(action_exponent=0.0))
+    narrow = dataclasses.replace(FACTORY, overrides={"action_exponent": 0.0})
     found, _ = run(tmp_path / "tiger.log", 1, narrow)
     assert found.best["action_exponent"] == 0.0
 

@@ -7,7 +7,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from magic_pomdp import Budget, PlannerChoice, make_task
+from magic_pomdp import Budget, make
+from magic_pomdp.running import PlannerFactory
 from magic_pomdp.running.recording import record_episodes
 
 FLAGS = (
@@ -136,8 +137,8 @@ def browser(chromium):
 
 
 def record(planner, steps, episodes=2, task="light-dark", particles=1000):
-    choice = PlannerChoice(planner, budget=Budget(steps=steps))
-    return record_episodes(make_task(task), choice, episodes, seed=0, particles=particles, workers=0)
+    factory = PlannerFactory(planner, Budget(steps=steps))
+    return record_episodes(make(task), factory, episodes, seed=0, particles=particles, workers=0)
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from magic_pomdp import Circle, Line, Scene, Text, Track, box, rectangle
+from magic_pomdp.scene import Circle, Line, Polygon, Scene, Text, Track, box, rectangle
 
 pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
-from magic_pomdp.show.drawing import draw_frame, palette
+from magic_pomdp.show.drawing import _between, _draw_frame, palette
 
 
 def test_a_frame_holds_every_shape():
@@ -14,7 +14,7 @@ def test_a_frame_holds_every_shape():
     shapes = [rectangle(0, 0, 4, 1), Line([(0, 0), (4, 4)], "goal", dashed=True), Text(1, 1, "here")]
     scene = Scene((0, 0, 4, 4), shapes, particles=[Track(0, 1)], trails=[Track(0, 1, "#123456")])
     states = np.array([[1.0, 1.0], [2.0, 3.0]])
-    draw_frame(axes, scene, [Circle(1, 2, 0.5), box(2, 3, np.pi / 2, 2, 1)], states, states, theme="light")
+    _draw_frame(axes, scene, [Circle(1, 2, 0.5), box(2, 3, np.pi / 2, 2, 1)], states, states, theme="light")
     assert axes.get_xlim() == (0, 4)
     car = axes.patches[-1].get_xy()[:4]
     assert car == pytest.approx(np.array([[2.5, 2.0], [2.5, 4.0], [1.5, 4.0], [1.5, 2.0]]))  # it looks up
@@ -25,3 +25,20 @@ def test_a_frame_holds_every_shape():
 
 def test_both_themes_know_the_same_roles():
     assert palette("light").keys() == palette("dark").keys()
+
+
+def test_shapes_move_between_two_steps():
+    assert _between(Circle(0, 2, 1), Circle(4, 4, 3), 0.25) == Circle(1.0, 2.5, 1.5)
+    assert _between(Text(0, 0, "a"), Text(2, 4, "a"), 0.5) == Text(1.0, 2.0, "a")
+    assert _between(Line([(0, 0), (2, 2)]), Line([(2, 0), (2, 4)]), 0.5) == Line([(1.0, 0.0), (2.0, 3.0)])
+    turned = _between(box(0, 0, 3.0, 4, 2), box(2, 2, -3.0, 4, 2), 0.5)
+    assert (turned.x, turned.y, abs(turned.heading)) == pytest.approx((1.0, 1.0, np.pi))  # the short way round
+    still = Polygon([(0, 0), (1, 1)])
+    assert _between(still, Polygon([(0, 0)]), 0.5).points == still.points
+
+
+def test_shapes_that_are_not_the_same_thing_do_not_mix():
+    circle = Circle(0, 0, 1, "robot")
+    for other in (Circle(1, 1, 1, "other"), Text(1, 1, "x", "robot")):
+        assert _between(circle, other, 0.5) is circle
+    assert _between(circle, Circle(1, 1, 1, "robot"), 0.0) is circle

@@ -12,17 +12,21 @@ import urllib.error
 import urllib.request
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
-from magic_pomdp import Budget, PlannerChoice, make_task
+from magic_pomdp import Budget, make
+from magic_pomdp.running import PlannerFactory
 
 pytest.importorskip("websockets")
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from magic_pomdp.show.live import LONGEST_MESSAGE, Board, LiveServer, read_command
+from magic_pomdp.core.scene import Handle, Scene
+from magic_pomdp.running.commands import LONGEST_MESSAGE, Watchers, read_command
+from magic_pomdp.show.live import Board, LiveServer
 
-SCENE = {"view": [-5.0, -5.0, 5.0, 5.0], "handles": [{}, {}]}
+SCENE = Scene((-5.0, -5.0, 5.0, 5.0), handles=(Handle("one", 0, 1), Handle("other", 2, 3)))
 GOOD = [
     {"kind": "play"},
     {"kind": "pace", "pace": 4},
@@ -38,7 +42,7 @@ STRANGE = [
 
 def test_good_messages_are_read():
     for message in GOOD:
-        assert read_command(json.dumps(message), SCENE) == message
+        assert msgspec.to_builtins(read_command(json.dumps(message), SCENE)) == message
 
 
 def malformed(random):
@@ -71,7 +75,7 @@ def test_a_thousand_malformed_messages_are_refused():
     with pytest.raises(ValueError, match="short"):
         read_command(json.dumps(GOOD[0]) + " " * LONGEST_MESSAGE, SCENE)
     for bad in ({"handle": 2}, {"handle": 0.0}, {"handle": True}, {"x": 5.1}, {"y": None}):
-        with pytest.raises(ValueError, match="number"):
+        with pytest.raises(ValueError, match=r"number|expected"):
             read_command(json.dumps({**GOOD[-1], **bad}), SCENE)
     with pytest.raises(ValueError, match="Nothing can be moved"):
         read_command(json.dumps(GOOD[-1]), None)
@@ -107,15 +111,15 @@ def test_watchers_are_counted_when_it_is_their_turn():
         telling.start()
         server._tabs.clear()
     telling.join()
-    assert sent == [{"kind": "watch", "count": 0}]
+    assert sent == [Watchers(count=0)]
 
 
 @pytest.fixture(scope="module")
 def server():
     if os.environ.get("NUMBA_DISABLE_JIT") == "1":
         pytest.skip("the server is tested once, with the JIT on")
-    choice = PlannerChoice(budget=Budget(seconds=0.005))
-    with LiveServer(make_task("light-dark"), choice, port=0) as server:
+    factory = PlannerFactory(budget=Budget(seconds=0.005))
+    with LiveServer(make("light-dark"), factory, port=0) as server:
         threading.Thread(target=server.run, daemon=True).start()
         yield server
 
@@ -151,6 +155,9 @@ def planned(told):
 def test_it_runs_and_tells(server):
     with Tab(server) as tab:
         tab.until(planned)
+        planners = {planner["name"]: planner for planner in tab.told["about"]["planners"]}
+        assert planners["macro-despot"] == {"name": "macro-despot", "label": "Macro-DESPOT", "has_length": True}
+        assert not planners["despot"]["has_length"]
         tab.send(kind="new")
         tab.send(kind="step")
         tab.until(lambda told: told["frame"]["step"] == 1 and told["episode"]["number"] > 0)
@@ -224,8 +231,8 @@ def test_a_taken_port_is_said():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ValueError, match=f"cannot be at 127.0.0.1, port {port}"):
-            LiveServer(make_task("light-dark"), PlannerChoice(), port=port)
+            LiveServer(make("light-dark"), PlannerFactory(), port=port)
     with pytest.raises(ValueError, match="A port is"):
-        LiveServer(make_task("light-dark"), PlannerChoice(), port=65536)
+        LiveServer(make("light-dark"), PlannerFactory(), port=65536)
     with pytest.raises(ValueError, match="No trained generator"):
-        LiveServer(make_task("tiger"), PlannerChoice("magic"), port=0)
+        LiveServer(make("tiger"), PlannerFactory("magic"), port=0)

@@ -4,9 +4,11 @@ import threading
 
 import pytest
 
-from magic_pomdp import Budget, PlannerChoice, make_task
+from magic_pomdp import Budget, make
+from magic_pomdp.running import PlannerFactory
 
 pytest.importorskip("websockets")
+from magic_pomdp.planners.registry import find_planner, planner_names
 from magic_pomdp.show.live import LiveServer
 
 SPACE, RIGHT, LEFT = "\ue00d", "\ue014", "\ue012"
@@ -16,8 +18,8 @@ GOAL, LIGHT, ROBOT = range(3)
 
 @pytest.fixture(scope="module")
 def server(chromium):
-    choice = PlannerChoice(budget=Budget(seconds=0.02))
-    with LiveServer(make_task("light-dark"), choice, port=0) as server:
+    factory = PlannerFactory(budget=Budget(seconds=0.02))
+    with LiveServer(make("light-dark"), factory, port=0) as server:
         threading.Thread(target=server.run, daemon=True).start()
         yield server
 
@@ -123,6 +125,8 @@ def test_planner_budget_and_length_change_while_it_runs(page):
     from selenium.webdriver.support.ui import Select
 
     browser = page()
+    labels = [find_planner(name).label for name in planner_names()]
+    assert [option.text for option in Select(browser.find("#planner")).options] == labels
     browser.run("live.send({kind: 'pace', pace: 1}); live.send({kind: 'new'}); live.send({kind: 'play'})")
     Select(browser.find("#budget")).select_by_value("0.05")
     browser.wait("return live.panel.budget === 0.05 && live.panel.rows.some(({budget}) => budget === 0.05)")
@@ -132,12 +136,18 @@ def test_planner_budget_and_length_change_while_it_runs(page):
     Select(browser.find("#planner")).select_by_value("magic")
     browser.wait("return live.settings.planner.name === 'magic' && live.settings.planner.macro_length === 6", 120)
     assert browser.text(".panel h2") == "MAGIC"
-    length.send_keys(ALL, "5\n")
+    assert not length.is_enabled()  # its generator has been trained for one
+    browser.run("live.send({kind: 'plan', planner: 'magic', seconds: 0.05, macro_length: 61})")
     browser.wait("return !document.getElementById('trouble').hidden")
-    assert "No trained generator" in browser.text("#trouble")
+    assert "macro_length is a number from 1 to 60" in browser.text("#trouble")
     assert browser.run("return live.length.value") == "6"
+    Select(browser.find("#planner")).select_by_value("despot")
+    browser.wait("return live.settings.planner.name === 'despot' && live.settings.preparing === null", 120)
+    assert browser.text(".panel h2") == "DESPOT"
+    assert not length.is_enabled()
     Select(browser.find("#planner")).select_by_value("macro-despot")
     browser.wait("return live.settings.planner.name === 'macro-despot' && live.settings.preparing === null", 120)
+    assert length.is_enabled()
     assert not browser.find("#trouble").is_displayed()
 
 

@@ -4,7 +4,9 @@ import re
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
+from magic_pomdp import Budget
 from magic_pomdp.show.replay import replay_page, write_replay
 
 SPACE, LEFT, RIGHT, UP, DOWN, HOME, END, TAB, ENTER, ESCAPE = (
@@ -27,7 +29,7 @@ def two(tmp_path_factory, macro_despot, despot):
 
 
 def last_step(recording, episode=0):
-    return len(recording["episodes"][episode]["rewards"])
+    return len(recording.episodes[episode].rewards)
 
 
 def test_the_keyboard_controls_everything(browser, one, macro_despot):
@@ -73,7 +75,7 @@ def test_playing_ends_at_the_end_and_begins_again(browser, one, macro_despot):
     browser.run("replay.clock.speed = 32; replay.clock.play()")
     browser.wait("return !replay.clock.playing")
     assert browser.step() == end
-    outcome = macro_despot["episodes"][0]["outcome"]
+    outcome = macro_despot.episodes[0].outcome
     assert browser.text(".badge").startswith(outcome)
     assert browser.find("#play").get_attribute("aria-label") == "Play"
     browser.press(SPACE)
@@ -118,15 +120,15 @@ def test_the_mouse_controls_everything(browser, one, macro_despot):
 def test_every_frame_shows_what_was_recorded(browser, one, macro_despot):
     browser.open(one)
     browser.run("for (const name of ['particles', 'macros', 'trail']) replay.shown[name] = false")
-    episode = macro_despot["episodes"][0]
-    returns = np.concatenate([[0.0], np.cumsum(episode["rewards"])])
-    for step, state in enumerate(episode["states"]):
+    episode = macro_despot.episodes[0]
+    returns = np.concatenate([[0.0], np.cumsum(episode.rewards)])
+    for step, state in enumerate(episode.states):
         browser.run("replay.seek(arguments[0])", step)
         assert browser.step() == step
         shown = browser.text("dd.return").replace("−", "-")
         assert float(shown) == pytest.approx(returns[step], abs=0.51 if abs(returns[step]) >= 100 else 0.06)
-        plan = episode["plans"][episode["plan_of_frame"][step]]
-        assert float(browser.text("dd.value").replace("−", "-")) == pytest.approx(plan["value"], abs=0.51)
+        plan = episode.plans[episode.plan_of_frame[step]]
+        assert float(browser.text("dd.value").replace("−", "-")) == pytest.approx(plan.value, abs=0.51)
         pixel = browser.run(
             """const {stage, canvas} = replay.panels[0];
             const [x, y] = arguments;
@@ -191,12 +193,12 @@ def test_it_fits_and_can_be_read(browser, request, tmp_path, page, width, theme)
 
 def test_the_tree_opens_by_keyboard(browser, one, macro_despot):
     browser.open(one)
-    plan = macro_despot["episodes"][0]["plans"][0]
+    plan = macro_despot.episodes[0].plans[0]
     items = browser.all(".tree [aria-level='1']")
-    assert len(items) == len(plan["values"])
+    assert len(items) == len(plan.values)
     assert "chosen" in items[0].text
     browser.run("document.querySelector('.tree [tabindex=\"0\"]').focus()")
-    assert browser.run("return replay.panels[0].marked") == plan["choice"]
+    assert browser.run("return replay.panels[0].marked") == plan.choice
     browser.press(RIGHT)
     assert items[0].get_attribute("aria-expanded") == "true"
     browser.press(DOWN)
@@ -218,8 +220,8 @@ def test_pointing_shows_numbers(browser, one, macro_despot):
     from selenium.webdriver import ActionChains
 
     browser.open(one)
-    plan = macro_despot["episodes"][0]["plans"][0]
-    best, path = plan["choice"], plan["paths"][plan["choice"]]
+    plan = macro_despot.episodes[0].plans[0]
+    best, path = plan.choice, plan.paths[plan.choice]
     middle = (path[0] + path[-1]) / 2
     offset = browser.run(
         """const {stage, canvas} = replay.panels[0];
@@ -284,15 +286,25 @@ def test_sixty_frames_a_second_with_a_thousand_particles(browser, one):
 
 
 def test_a_task_without_a_look_has_numbers(browser, tmp_path, macro_despot):
-    plain = [{**episode, "scene": None} for episode in macro_despot["episodes"]]
-    for episode in plain:
-        episode["plans"] = [{key: plan[key] for key in plan.keys() - {"paths", "tree"}} for plan in episode["plans"]]
-        episode["sprites"] = [[] for _ in episode["sprites"]]
     name = "</script><b>bold & bad"
-    task, planner = {**macro_despot["task"], "name": name}, {**macro_despot["planner"], "budget": {"steps": 1234}}
-    write_replay(tmp_path / "plain.html", [{**macro_despot, "task": task, "planner": planner, "episodes": plain}])
+    plain = replace(
+        macro_despot,
+        task=replace(macro_despot.task, name=name),
+        planner=replace(macro_despot.planner, label="", budget=Budget(steps=1234)),
+        episodes=tuple(
+            replace(
+                episode,
+                scene=None,
+                sprites=((),) * len(episode.sprites),
+                plans=tuple(replace(plan, paths=None, tree=None) for plan in episode.plans),
+            )
+            for episode in macro_despot.episodes
+        ),
+    )
+    write_replay(tmp_path / "plain.html", [plain])
     browser.open(tmp_path / "plain.html")
     assert browser.text("h1") == name
+    assert browser.text(".panel h2") == macro_despot.planner.name  # it has no label
     assert browser.text(".about").endswith("1,234 steps a plan")
     assert "does not say what it looks like" in browser.text(".note")
     browser.press(RIGHT)
@@ -301,17 +313,17 @@ def test_a_task_without_a_look_has_numbers(browser, tmp_path, macro_despot):
 
 
 def test_bounds_are_shown_though_the_first_plan_has_none(browser, tmp_path, macro_despot):
-    episode = macro_despot["episodes"][0]
-    late = {**episode, "plans": [{**episode["plans"][0], "lower": None, "upper": None}, *episode["plans"][1:]]}
-    write_replay(tmp_path / "late.html", [{**macro_despot, "episodes": [late]}])
+    episode = macro_despot.episodes[0]
+    late = replace(episode, plans=(replace(episode.plans[0], lower=None, upper=None), *episode.plans[1:]))
+    write_replay(tmp_path / "late.html", [replace(macro_despot, episodes=(late,))])
     browser.open(tmp_path / "late.html")
     assert browser.text("dd.bounds") == "none"
     assert browser.text(".chart h3") == "Value, with its bounds"
     band = browser.wait("return document.querySelector('.chart polygon')?.getAttribute('points')")
-    bounded = sum(number > 0 for number in episode["plan_of_frame"])
+    bounded = sum(number > 0 for number in episode.plan_of_frame)
     assert len(band.split()) == 2 * bounded
 
 
 def test_ten_episodes_take_less_than_five_megabytes(macro_despot):
-    longest = max(macro_despot["episodes"], key=lambda episode: episode["steps"])
-    assert len(replay_page([{**macro_despot, "episodes": [longest] * 10}])) < 5_000_000
+    longest = max(macro_despot.episodes, key=lambda episode: episode.steps)
+    assert len(replay_page([replace(macro_despot, episodes=(longest,) * 10)])) < 5_000_000

@@ -1,13 +1,11 @@
-import json
-
 import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
+from msgspec.structs import replace
 from PIL import Image
 
-from magic_pomdp.core.scene import Scene, shapes_from_json, shapes_to_json
-from magic_pomdp.show.drawing import palette, shade_colour, shades
+from magic_pomdp.show.drawing import _shade_colour, _shades, palette
 from magic_pomdp.show.picture import draw_situations
 from magic_pomdp.show.video import _Film, write_video
 
@@ -15,12 +13,11 @@ from magic_pomdp.show.video import _Film, write_video
 @pytest.fixture
 def brief(macro_despot):
     """The first six steps of an episode."""
-    episode = dict(macro_despot["episodes"][0])
-    for name in ("states", "particles", "sprites", "plan_of_frame", "belief_errors", "belief_spreads"):
-        episode[name] = episode[name][:7]
-    for name in ("rewards", "actions", "observations"):
-        episode[name] = episode[name][:6]
-    return {**macro_despot, "episodes": [episode]}
+    episode = macro_despot.episodes[0]
+    names = {7: ("states", "particles", "sprites", "plan_of_frame", "belief_errors", "belief_spreads")}
+    names[6] = ("rewards", "actions", "observations")
+    shorter = {name: getattr(episode, name)[:count] for count, of in names.items() for name in of}
+    return replace(macro_despot, episodes=(replace(episode, **shorter),))
 
 
 def seconds_of(picture):
@@ -57,11 +54,11 @@ def test_a_gif_keeps_time_though_it_counts_in_hundredths(brief, tmp_path):
 
 
 def test_bounds_are_shown_though_the_first_plan_has_none(brief):
-    episode = brief["episodes"][0]
-    waiting = {**episode["plans"][0], "lower": None, "upper": None}
-    late = {**episode, "plans": [waiting, *episode["plans"][1:]]}
-    none = {**episode, "plans": [{**plan, "lower": None, "upper": None} for plan in episode["plans"]]}
-    assert len(set(episode["plan_of_frame"])) > 1
+    episode = brief.episodes[0]
+    unbounded = tuple(replace(plan, lower=None, upper=None) for plan in episode.plans)
+    late = replace(episode, plans=(unbounded[0], *episode.plans[1:]))
+    none = replace(episode, plans=unbounded)
+    assert len(set(episode.plan_of_frame)) > 1
 
     def bands(episode):
         film = _Film([(brief, episode)], "dark", 200)
@@ -112,28 +109,19 @@ def test_bad_videos_are_refused(brief, tmp_path):
             write_video(path, [brief], **options)
     with pytest.raises(ValueError, match=r"ends with .mp4 or .gif"):
         write_video(tmp_path / "a.avi", [brief])
-    plain = {**brief, "episodes": [{**brief["episodes"][0], "scene": None}]}
+    plain = replace(brief, episodes=(replace(brief.episodes[0], scene=None),))
     with pytest.raises(ValueError, match="has no look"):
         write_video(path, [plain])
-    broken = {**brief, "episodes": [{**brief["episodes"][0], "scene": {"view": [0, 0, 1, 1]}}]}
-    with pytest.raises(ValueError, match="do not describe a scene"):
-        write_video(path, [broken])
+    with pytest.raises(ValueError, match="has no look"):
+        draw_situations(plain, tmp_path / "a.png")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_scene_survives_as_data(macro_despot):
-    episode = macro_despot["episodes"][0]
-    assert json.dumps(Scene.from_json(episode["scene"]).to_json()) == json.dumps(episode["scene"])
-    assert shapes_to_json(shapes_from_json(episode["sprites"][0])) == episode["sprites"][0]
-    with pytest.raises(ValueError, match="do not describe shapes"):
-        shapes_from_json([{"kind": "cloud"}])
-
-
 def test_the_best_is_bright():
-    assert shades(np.array([1.0, 3.0, 2.0, -100.0])) == pytest.approx([0.5, 1.0, 0.75, 0.0], abs=0.3)
-    assert list(shades(np.array([2.0, 2.0]))) == [1.0, 1.0]
+    assert _shades(np.array([1.0, 3.0, 2.0, -100.0])) == pytest.approx([0.5, 1.0, 0.75, 0.0], abs=0.3)
+    assert list(_shades(np.array([2.0, 2.0]))) == [1.0, 1.0]
     colours = palette("dark")
-    assert shade_colour(colours, 1.0) == pytest.approx([int(colours["high"][i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    assert _shade_colour(colours, 1.0) == pytest.approx([int(colours["high"][i : i + 2], 16) / 255 for i in (1, 3, 5)])
 
 
 def test_situations_are_drawn_as_png_and_svg(macro_despot, tmp_path):

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from magic_pomdp import make_task
+from magic_pomdp import Outcome, make
 from magic_pomdp.core.randomness import new_stream
-from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS
 
 pytestmark = pytest.mark.jit_off
 
@@ -19,7 +18,7 @@ EAST, NORTH = np.array([1.0, 0.0]), np.array([0.0, 1.0])
 
 @pytest.fixture
 def task():
-    return make_task("light-dark")
+    return make("light-dark")
 
 
 def step(task, state, action, seed=0):
@@ -54,26 +53,26 @@ def test_a_move_is_exact_and_costs_a_tenth(task):
     heading = 0.7
     state, reward, outcome, observation = step(task, [1.0, 1.0, 3.0, 0.0], [math.cos(heading), math.sin(heading)])
     np.testing.assert_allclose(state, [1.0 + 0.5 * math.cos(heading), 1.0 + 0.5 * math.sin(heading), 4.0, 0.0])
-    assert (reward, outcome) == (-0.1, RUNNING)
+    assert (reward, outcome) == (-0.1, Outcome.RUNNING)
     np.testing.assert_array_equal(observation, [0.0, 0.0, 0.0])
 
 
 @pytest.mark.parametrize(("distance", "won"), [(0.0, True), (0.4999, True), (0.5, True), (0.5001, False), (5.0, False)])
 def test_stopping_counts_within_the_goals_radius(task, distance, won):
     state, reward, outcome, _ = step(task, [3.0, 1.0 + distance, 10.0, 0.0], STOP)
-    assert (reward, outcome) == ((100.0, SUCCESS) if won else (-100.0, FAILURE))
+    assert (reward, outcome) == ((100.0, Outcome.SUCCESS) if won else (-100.0, Outcome.FAILURE))
     assert state[3] == outcome
 
 
 def test_the_sixtieth_move_fails_but_the_sixtieth_step_may_stop(task):
-    assert step(task, [3.0, 1.0, 58.0, 0.0], EAST)[1:3] == (-0.1, RUNNING)
-    assert step(task, [3.0, 1.0, 59.0, 0.0], EAST)[1:3] == (-100.0, FAILURE)
-    assert step(task, [3.0, 1.0, 59.0, 0.0], STOP)[1:3] == (100.0, SUCCESS)
+    assert step(task, [3.0, 1.0, 58.0, 0.0], EAST)[1:3] == (-0.1, Outcome.RUNNING)
+    assert step(task, [3.0, 1.0, 59.0, 0.0], EAST)[1:3] == (-100.0, Outcome.FAILURE)
+    assert step(task, [3.0, 1.0, 59.0, 0.0], STOP)[1:3] == (100.0, Outcome.SUCCESS)
 
 
 @pytest.mark.parametrize(("x", "lit"), [(-1.75, True), (-2.25, True), (-2.0, True), (-1.7499, False), (-2.2501, False)])
 def test_the_strip_of_light_includes_its_edges(x, lit):
-    _, _, _, observation = step(make_task("light-dark", light_half_width=0.25), [x, 0.0, 0.0, 0.0], NORTH)
+    _, _, _, observation = step(make("light-dark", light_half_width=0.25), [x, 0.0, 0.0, 0.0], NORTH)
     assert observation[0] == float(lit)
 
 
@@ -113,13 +112,13 @@ def test_the_upper_bound_is_the_straight_way_and_a_stop(task, distance):
 @pytest.mark.parametrize("steps", [49, 50, 51, 58, 59])
 def test_the_upper_bound_knows_when_it_is_too_late(task, steps):
     state = np.array([3.0 - 5.5, 1.0, steps, 0.0])  # ten moves from the goal
-    bound, earned, fade, outcome = task.upper_bound(CONTEXT, state), 0.0, 1.0, RUNNING
-    while outcome == RUNNING:
+    bound, earned, fade, outcome = task.upper_bound(CONTEXT, state), 0.0, 1.0, Outcome.RUNNING
+    while outcome == Outcome.RUNNING:
         at_goal = math.hypot(state[0] - 3.0, state[1] - 1.0) <= 0.5 + 1e-9
         state, reward, outcome, _ = step(task, state, STOP if at_goal else EAST)
         earned, fade = earned + fade * reward, fade * 0.98
     assert bound == pytest.approx(earned, abs=1e-9)
-    assert outcome == (SUCCESS if steps == 49 else FAILURE)
+    assert outcome == (Outcome.SUCCESS if steps == 49 else Outcome.FAILURE)
 
 
 def test_the_straight_way_is_never_better_than_the_bound(task):
@@ -144,4 +143,4 @@ def test_handcrafted_macro_actions_are_eight_lines_and_a_stop(task):
 )
 def test_impossible_parameters_are_refused(parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
-        make_task("light-dark", **parameters)
+        make("light-dark", **parameters)

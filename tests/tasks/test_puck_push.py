@@ -7,9 +7,9 @@ import pytest
 from numba import njit
 from scipy import stats
 
-from magic_pomdp import make_task
+from magic_pomdp import Outcome, make
 from magic_pomdp.core.randomness import new_stream, seek, stream_key
-from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, Task
+from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
 from magic_pomdp.tasks.puck_push import PuckPush
 
@@ -19,7 +19,7 @@ QUIET = {"speed_noise": 0.0, "heading_noise": 0.0, "creep_noise": 0.0, "gap_nois
 
 
 def step(task, bot, puck, action=EAST, steps=0.0, seed=0, context=CONTEXT):
-    state, observation = np.array([*bot, *puck, steps, RUNNING], dtype=float), np.full(5, np.nan)
+    state, observation = np.array([*bot, *puck, steps, Outcome.RUNNING], dtype=float), np.full(5, np.nan)
     reward, outcome = task.step(context, state, action, new_stream(seed), observation)
     return state, reward, outcome, observation
 
@@ -37,28 +37,28 @@ def sample_steps(task, context, start, action, key, random, states, observations
 
 def sample(task, bot, puck, action=EAST, count=4000):
     states, observations = np.empty((count, 6)), np.empty((count, 5))
-    start = np.array([*bot, *puck, 0.0, RUNNING])
+    start = np.array([*bot, *puck, 0.0, Outcome.RUNNING])
     sample_steps(task, CONTEXT, start, action, stream_key(1), np.empty(1, np.uint64), states, observations)
     return states, observations
 
 
 @pytest.mark.jit_off
 def test_a_free_drive_leaves_the_puck_alone():
-    state, reward, outcome, _ = step(make_task("puck-push", **QUIET), (300, 300), (300, 400))
+    state, reward, outcome, _ = step(make("puck-push", **QUIET), (300, 300), (300, 400))
     np.testing.assert_allclose(state[:4], [400.0, 300.0, 300.0, 400.0])
-    assert (reward, outcome, state[4]) == (-0.1, RUNNING, 1.0)
+    assert (reward, outcome, state[4]) == (-0.1, Outcome.RUNNING, 1.0)
 
 
 @pytest.mark.jit_off
 def test_a_head_on_push_keeps_the_puck_in_front():
-    state, _, _, _ = step(make_task("puck-push", **QUIET), (300, 300), (400, 300))
+    state, _, _, _ = step(make("puck-push", **QUIET), (300, 300), (400, 300))
     np.testing.assert_allclose(state[:4], [400.0, 300.0, 400.0 + 1.001 * 54.0, 300.0])
 
 
 @pytest.mark.jit_off
 @pytest.mark.parametrize("offset", [1.0, 10.0, -20.0, 30.0])
 def test_a_push_off_the_middle_creeps_around_the_robot(offset):
-    state, _, _, _ = step(make_task("puck-push", **QUIET), (300, 300), (400, 300 + offset))
+    state, _, _, _ = step(make("puck-push", **QUIET), (300, 300), (400, 300 + offset))
     driven = 100.0 - math.sqrt(54.0**2 - offset**2)
     begin = math.asin(offset / 54.0)
     pushed = min(100.0 - driven, math.log(math.pi / 2 / abs(begin)) / 0.01)
@@ -72,7 +72,7 @@ def test_a_push_off_the_middle_creeps_around_the_robot(offset):
 
 @pytest.mark.jit_off
 def test_a_grazed_puck_is_lost_at_the_robots_side():
-    state, _, _, _ = step(make_task("puck-push", **QUIET), (300, 300), (360, 300 + 50.0))
+    state, _, _, _ = step(make("puck-push", **QUIET), (300, 300), (360, 300 + 50.0))
     assert state[3] - 300.0 == pytest.approx(1.001 * 54.0)  # at ninety degrees
     assert state[2] < 400.0  # left behind before the drive ended
 
@@ -81,27 +81,27 @@ def test_a_grazed_puck_is_lost_at_the_robots_side():
 @pytest.mark.parametrize(
     ("bot", "puck", "reward", "outcome"),
     [
-        ((1111.9, 300), (600, 300), -0.1, RUNNING),
-        ((1112.0, 300), (600, 300), -100.0, FAILURE),  # the robot may not touch the wall
-        ((1130.0, 300), (1200, 300), -100.0, FAILURE),  # pushed over the edge
-        ((850.0, 300), (920, 300), 100.0, SUCCESS),
+        ((1111.9, 300), (600, 300), -0.1, Outcome.RUNNING),
+        ((1112.0, 300), (600, 300), -100.0, Outcome.FAILURE),  # the robot may not touch the wall
+        ((1130.0, 300), (1200, 300), -100.0, Outcome.FAILURE),  # pushed over the edge
+        ((850.0, 300), (920, 300), 100.0, Outcome.SUCCESS),
     ],
 )
 def test_ends(bot, puck, reward, outcome):
-    assert step(make_task("puck-push", **QUIET), bot, puck)[1:3] == (reward, outcome)
+    assert step(make("puck-push", **QUIET), bot, puck)[1:3] == (reward, outcome)
 
 
 @pytest.mark.jit_off
 def test_the_whole_puck_must_be_in_the_goal():
-    task = make_task("puck-push", **QUIET)
+    task = make("puck-push", **QUIET)
     end = 400.0 + 1.001 * 54.0
-    for distance, outcome in ((64.0, SUCCESS), (64.001, RUNNING)):
+    for distance, outcome in ((64.0, Outcome.SUCCESS), (64.001, Outcome.RUNNING)):
         assert step(task, (300, 300), (400, 300), context=np.array([end + distance, 300.0]))[2] == outcome
-    assert step(task, (300, 300), (300, 400), steps=99.0)[1:3] == (-100.0, FAILURE)
+    assert step(task, (300, 300), (300, 400), steps=99.0)[1:3] == (-100.0, Outcome.FAILURE)
 
 
 def test_motion_noise_has_the_given_spread():
-    states, _ = sample(make_task("puck-push"), (300, 300), (300, 500))
+    states, _ = sample(make("puck-push"), (300, 300), (300, 500))
     forward, sideways = states[:, 0] - 300.0, states[:, 1] - 300.0
     length = np.hypot(forward, sideways)
     assert stats.kstest((length - 100.0) / 5.0, "norm").pvalue > 1e-4
@@ -110,7 +110,7 @@ def test_motion_noise_has_the_given_spread():
 
 def test_the_gap_is_half_normal():
     quiet = {**QUIET, "gap_noise": 0.03}
-    states, _ = sample(make_task("puck-push", **quiet), (300, 300), (400, 300))
+    states, _ = sample(make("puck-push", **quiet), (300, 300), (400, 300))
     gaps = (states[:, 2] - 400.0) / 54.0 - 1.001
     assert stats.kstest(gaps / 0.03, "halfnorm").pvalue > 1e-4
 
@@ -119,7 +119,7 @@ def test_the_gap_is_half_normal():
     ("x", "hidden"), [(573.9, False), (574, True), (716, True), (745, False), (774, True), (917, False)]
 )
 def test_strips_hide_the_puck_and_flicker_does_elsewhere(x, hidden):
-    _, observations = sample(make_task("puck-push", **QUIET), (300, 200), (x, 300))
+    _, observations = sample(make("puck-push", **QUIET), (300, 200), (x, 300))
     seen = observations[:, 2]
     assert seen.mean() == 0.0 if hidden else abs(seen.mean() - 0.9) < 5 * 0.3 / math.sqrt(len(seen))
     if not hidden:
@@ -129,7 +129,7 @@ def test_strips_hide_the_puck_and_flicker_does_elsewhere(x, hidden):
 
 @pytest.mark.jit_off
 def test_likelihood_is_the_density_of_what_is_seen():
-    task, state = make_task("puck-push"), np.array([300.0, 299.0, 450.0, 299.0, 1.0, 0.0])
+    task, state = make("puck-push"), np.array([300.0, 299.0, 450.0, 299.0, 1.0, 0.0])
     bot = stats.norm.logpdf([2.0, -1.0], 0.0, 3.0).sum()
     puck = stats.norm.logpdf([4.0, 3.0], 0.0, 5.0).sum()
     seen, unseen = np.array([302.0, 298.0, 1.0, 454.0, 302.0]), np.array([302.0, 298.0, 0.0, 0.0, 0.0])
@@ -142,7 +142,7 @@ def test_likelihood_is_the_density_of_what_is_seen():
 
 @pytest.mark.jit_off
 def test_who_does_not_see_the_puck_shares_a_branch():
-    key = make_task("puck-push").observation_key
+    key = make("puck-push").observation_key
     seen, near, far = ([310.0, 310.0, 1.0, x, 310.0] for x in (410.0, 420.0, 435.0))
     assert key(seen) == key(near) != key(far)
     assert key(seen) != key([340.0, 310.0, 1.0, 410.0, 310.0])  # another place of the robot
@@ -152,18 +152,18 @@ def test_who_does_not_see_the_puck_shares_a_branch():
 
 @pytest.mark.jit_off
 def test_beyond_a_search_a_puck_at_a_wall_is_worth_less():
-    task = make_task("puck-push")
+    task = make("puck-push")
     for room, share in ((240.0, 0.5), (50.0, 0.125), (0.0, 0.0)):
         for y in (56.0 + room, 542.0 - room):
-            state = np.array([300.0, 299.0, 600.0, y, 10.0, RUNNING])
+            state = np.array([300.0, 299.0, 600.0, y, 10.0, Outcome.RUNNING])
             assert task.value_beyond(CONTEXT, state) == pytest.approx(share * task.upper_bound(CONTEXT, state))
-    assert task.value_beyond(CONTEXT, np.array([300.0, 299.0, 600.0, 300.0, 99.0, RUNNING])) == 0.0  # too late
-    assert task.value_beyond(CONTEXT, np.array([300.0, 299.0, 600.0, 300.0, 10.0, FAILURE])) == 0.0
+    assert task.value_beyond(CONTEXT, np.array([300.0, 299.0, 600.0, 300.0, 99.0, Outcome.RUNNING])) == 0.0  # too late
+    assert task.value_beyond(CONTEXT, np.array([300.0, 299.0, 600.0, 300.0, 10.0, Outcome.FAILURE])) == 0.0
 
 
 @pytest.mark.jit_off
 def test_the_start_and_the_goal():
-    task = make_task("puck-push")
+    task = make("puck-push")
     states, contexts = np.empty((500, 6)), np.empty((500, 2))
     for i in range(500):
         task.draw_context(new_stream(i), contexts[i])
@@ -177,13 +177,13 @@ def test_the_start_and_the_goal():
 @pytest.mark.parametrize("parameters", [{"speed": 0.0}, {"flicker": 1.0}, {"goal_radius": 10.0}, {"gap_noise": -1.0}])
 def test_impossible_parameters_are_refused(parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
-        make_task("puck-push", **parameters)
+        make("puck-push", **parameters)
 
 
 @pytest.mark.parametrize("seen", [(1.0, 560.0, 301.0), (0.0, 0.0, 0.0)])
 def test_conditioning_agrees_with_weighing_blind_steps(seen):
     """Both are samples of the same distribution, so their mean weights and weighted mean states are equal."""
-    task, count = make_task("puck-push"), 20_000
+    task, count = make("puck-push"), 20_000
     before = np.array([400.0, 300.0, 470.0, 304.0, 3.0, 0.0])
     context, action = np.array([1000.0, 299.0]), np.array([1.0, 0.0])
     observation = np.array([505.0, 296.0, *seen])

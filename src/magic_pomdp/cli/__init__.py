@@ -1,19 +1,23 @@
 """The command line. Each command is a call of a public function; what is slow to import is imported by who needs it."""
 
+import dataclasses
 import os
 import sys
 from collections.abc import Callable
+from types import FunctionType
+from typing import Any
 
 import tyro
 
 from magic_pomdp.cli.learning import ablate, curves, models, train
+from magic_pomdp.cli.options import DeclaredOptions, clash_sentence, named_option
 from magic_pomdp.cli.planning import compare, difference, evaluate, tune
 from magic_pomdp.cli.replaying import play, record, replay
-from magic_pomdp.cli.shared import BAD_INPUT, FINE, INTERRUPTED, WRONG, complain, complain_of_failure, spell_out
+from magic_pomdp.cli.shared import BAD_INPUT, FINE, INTERRUPTED, WRONG, complain, complain_of_failure
 from magic_pomdp.cli.showing import demo, figures, picture, report, video
 from magic_pomdp.cli.tools import bench, check, doctor, tasks
 
-COMMANDS: dict[str, Callable[..., int]] = {
+_COMMANDS: dict[str, Callable[..., int]] = {
     "tasks": tasks,
     "evaluate": evaluate,
     "compare": compare,
@@ -35,15 +39,18 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "doctor": doctor,
     "bench": bench,
 }
+_WORKING = {"evaluate", "compare", "tune", "train", "ablate", "demo", "record", "play", "figures"}
+"""Commands that use worker processes."""
 
 
 def main() -> int:
     """Run the command that was asked for; its exit code."""
     config = (tyro.conf.OmitArgPrefixes, tyro.conf.UseAppendAction)
     about = "Real-time planning under uncertainty: POMDPs in plain Python, planned at native speed."
+    arguments = sys.argv[1:]
     try:
-        code = tyro.extras.subcommand_cli_from_dict(
-            COMMANDS, prog="magic-pomdp", description=about, args=spell_out(sys.argv[1:]), config=config
+        code: int = tyro.extras.subcommand_cli_from_dict(
+            _prepare(arguments), prog="magic-pomdp", description=about, args=arguments, config=config
         )
         sys.stdout.flush()
         return code
@@ -52,8 +59,6 @@ def main() -> int:
         return FINE
     except KeyboardInterrupt:
         return INTERRUPTED
-    except NotImplementedError as error:
-        return complain(str(error), BAD_INPUT)
     except OSError as error:
         return complain(f"{error.strerror or error}: {error.filename or 'a file'}.", WRONG)
     except MemoryError:
@@ -69,6 +74,41 @@ def main() -> int:
         if sentence is None:
             raise
         return complain(sentence, WRONG)
+
+
+def _prepare(arguments: list[str]) -> dict[str, Callable[..., int]]:
+    """Let the workers' imports begin beside ours; all commands, the one that was asked for with the options that
+    settings declare."""
+    name = arguments[0] if arguments else ""
+    if name in _WORKING and not {"-h", "--help"} & set(arguments) and named_option(arguments, "workers") != "0":
+        from magic_pomdp.running.workers import start_server
+
+        start_server()
+    return {**_COMMANDS, name: _with_declared_options(_COMMANDS[name], arguments)} if name in _COMMANDS else _COMMANDS
+
+
+def _with_declared_options(command: Callable[..., int], arguments: list[str]) -> Callable[..., int]:
+    """A copy of a command, since the next command line may ask for other options."""
+    assert isinstance(command, FunctionType)
+    copy = FunctionType(command.__code__, command.__globals__, command.__name__, command.__defaults__)
+    copy.__doc__, copy.__kwdefaults__ = command.__doc__, command.__kwdefaults__
+    kinds = command.__annotations__
+    declared = {
+        name: kind.declared(arguments)
+        for name, kind in kinds.items()
+        if isinstance(kind, type) and issubclass(kind, DeclaredOptions)
+    }
+    others = [_option_names(name, kind) for name, kind in kinds.items() if name not in declared]
+    for owner, kind in declared.items():
+        for name in _option_names(owner, kind) & set().union(*others):
+            raise ValueError(clash_sentence(name, f"the {owner}"))
+    copy.__annotations__ = {**kinds, **declared}
+    return copy
+
+
+def _option_names(name: str, kind: Any) -> set[str]:
+    """What an argument of a command is called on the command line."""
+    return {item.name for item in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else {name}
 
 
 def _known_trouble(error: Exception) -> str | None:

@@ -1,15 +1,14 @@
 """Commands that learn macro-actions."""
 
 import dataclasses
-import re
-import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import tyro
 
+from magic_pomdp.cli.options import DeclaredOptions, default, options_of, with_options
 from magic_pomdp.cli.shared import (
     FINE,
     INTERRUPTED,
@@ -17,30 +16,60 @@ from magic_pomdp.cli.shared import (
     TaskName,
     TaskParameters,
     complain,
-    default,
     episode_progress,
-    make_budget,
+    file_name,
     need,
     show,
-    task_parameters,
+    task_from,
 )
-from magic_pomdp.learning.settings import Conditioning, CriticKind, LearnOptions, TrainOptions
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from magic_pomdp.learning.model import Model
+    from magic_pomdp.learning.settings import TrainSettings
+    from magic_pomdp.magic.model import Model
+
+_COMPARED = ("seed", "conditioning", "critic")
+"""Settings of a training that an ablation sets itself."""
+
+
+@dataclass(frozen=True)
+class TrainOptions(DeclaredOptions):
+    """How to train."""
+
+    @classmethod
+    def declared(cls, arguments: list[str]) -> type[Self]:
+        from magic_pomdp.learning.settings import TrainSettings
+
+        return with_options(cls, options_of(TrainSettings, cls._without()))
+
+    @classmethod
+    def _without(cls) -> tuple[str, ...]:
+        return ()
+
+    def settings(self, **others: Any) -> "TrainSettings":
+        """What to train with; a ValueError says which of it makes no sense."""
+        from magic_pomdp.learning.settings import TrainSettings
+
+        return TrainSettings(**dataclasses.asdict(self), **others)
+
+
+@dataclass(frozen=True)
+class LearnOptions(TrainOptions):
+    """How to learn: what all trainings of a comparison share."""
+
+    @classmethod
+    def _without(cls) -> tuple[str, ...]:
+        return _COMPARED
 
 
 @dataclass(frozen=True)
 class AblateSettings:
     """What to compare."""
 
-    conditionings: Annotated[
-        tuple[Conditioning, ...], default("{belief+context,belief,context,none}", "each of them")
-    ] = ()
+    conditionings: Annotated[tuple[str, ...], default("{belief+context,belief,context,none}", "each of them")] = ()
     """What the generator is told; can be repeated."""
-    critics: Annotated[tuple[CriticKind, ...], default("{set,flat}", "set")] = ()
+    critics: Annotated[tuple[str, ...], default("{set,flat}", "set")] = ()
     """The critic judges each macro-action and the set of them, or, as in the paper, all parameters at once; can be
     repeated."""
     changes: Annotated[tuple[str, ...], tyro.conf.arg(name="with", metavar="NAME=VALUE")] = ()
@@ -78,33 +107,28 @@ def train(
         resume: Go on with the training in that folder.
     """
     need("torch", "Learning", "learn")
-    settings = options.check()
-    from magic_pomdp.running.workers import start_server
-
-    if settings.workers != 0:
-        start_server()
-    from magic_pomdp.core.registry import make_task
+    settings = options.settings()
+    from magic_pomdp.core.task import task_name
     from magic_pomdp.learning.learner import Diverged
-    from magic_pomdp.learning.model import task_name
     from magic_pomdp.learning.state import check_folder
     from magic_pomdp.learning.trainer import train as run_training
     from magic_pomdp.learning.watching import watch_all
 
-    the_task = make_task(task, **task_parameters(parameters))
-    title = f"{task_name(the_task)}, length {settings.macro_length or the_task.macro_length}, seed {settings.seed}"
-    folder = out or Path("training") / re.sub(r"[^\w.-]+", "-", title)
+    the_task = task_from(task, parameters)
+    title = f"{task_name(the_task)}, length {settings.length_in(the_task)}, seed {settings.seed}"
+    folder = out or Path("training") / file_name(*title.split(", "), between="-").replace(" ", "-")
     check_folder(folder, resume)
-    command = shlex.join(["magic-pomdp", *sys.argv[1:]])
     try:
         with watch_all(folder, title) as watch:
-            trained = run_training(the_task, settings, folder, resume, watch, command)
+            trained = run_training(the_task, settings, folder, resume, watch, task)
     except Diverged as error:
         return complain(f"{error} The state before it is saved in {folder}.", WRONG)
     if trained.stopped_by == "interrupt":
         show(f"Interrupted after {trained.updates:,} updates; the same command with --resume goes on.")
-    if trained.model is not None and trained.score is not None:
-        score = "{return_mean:.1f} ± {return_stderr:.1f}, success {success_rate:.1%}".format_map(trained.score)
-        show(f"The best generator returns {score} in {trained.score['episodes']} episodes; saved as {trained.model}")
+    score = trained.score
+    if trained.model is not None and score is not None:
+        reached = f"{score.return_mean:.1f} ± {score.return_stderr:.1f}, success {score.success_rate:.1%}"
+        show(f"The best generator returns {reached} in {score.episodes} episodes; saved as {trained.model}")
     elif trained.stopped_by != "interrupt":
         return complain(
             "The training was over before its warm-up, so there is no generator yet: give the same command more time "
@@ -119,20 +143,18 @@ def ablate(task: TaskName, /, options: LearnOptions, settings: AblateSettings) -
     JSON, a plot of the learning curves. Stop it at any time; the same command goes on."""
     need("torch", "Learning", "learn")
     need("matplotlib", "Drawing", "show")
-    train_settings = TrainOptions(**dataclasses.asdict(options), seed=settings.seed).check()
-    budget = make_budget(settings.seconds, settings.steps)
-    from magic_pomdp.running.workers import start_server
-
-    if train_settings.workers != 0:
-        start_server()
-    from magic_pomdp.core.registry import make_task
+    train_settings = options.settings(seed=settings.seed)
+    from magic_pomdp.core.task import task_name
     from magic_pomdp.learning.ablation import CONDITIONINGS, AblationWatch
     from magic_pomdp.learning.ablation import ablate as run_ablation
     from magic_pomdp.learning.learner import Diverged
-    from magic_pomdp.learning.model import task_name
     from magic_pomdp.learning.watching import watch_all
+    from magic_pomdp.planners.plan import Budget
     from magic_pomdp.show.curves import draw_curves
     from magic_pomdp.show.tables import ablation_table
+
+    given = settings.seconds is not None or settings.steps is not None
+    budget = Budget(settings.seconds, settings.steps) if given else None
 
     class Shown(AblationWatch):
         def say(self, sentence: str) -> None:
@@ -141,8 +163,8 @@ def ablate(task: TaskName, /, options: LearnOptions, settings: AblateSettings) -
         training = staticmethod(watch_all)
         evaluation = staticmethod(episode_progress)
 
-    the_task = make_task(task, **task_parameters(settings.parameters))
-    folder = settings.out or Path("training") / re.sub(r"[^\w.-]+", "-", f"ablation-{task_name(the_task)}")
+    the_task = task_from(task, settings.parameters)
+    folder = settings.out or Path("training") / file_name(f"ablation-{task_name(the_task)}")
     try:
         ablation = run_ablation(
             the_task,
@@ -155,7 +177,7 @@ def ablate(task: TaskName, /, options: LearnOptions, settings: AblateSettings) -
             budget,
             settings.episode_seed,
             Shown(),
-            shlex.join(["magic-pomdp", *sys.argv[1:]]),
+            task,
             settings.changes,
         )
     except KeyboardInterrupt:
@@ -186,15 +208,16 @@ def curves(
         title: What to write above it.
     """
     need("matplotlib", "Drawing", "show")
+    from magic_pomdp.core.saving import check_writable
     from magic_pomdp.learning.curves import read_curves
-    from magic_pomdp.running.saving import check_writable, save_json
+    from magic_pomdp.results.files import write
     from magic_pomdp.show.curves import draw_curves
     from magic_pomdp.show.picture import check_picture
 
     check_picture(out)
     found = read_curves(folders, handcrafted)
     picture, points = check_writable(out), check_writable(out.with_suffix(".json"))
-    save_json(points, found.to_json())
+    write(points, found)
     pictures = draw_curves(found, picture, title or "")
     show(f"Saved as {', '.join(map(str, pictures))} and {points}")
     return FINE
@@ -202,7 +225,7 @@ def curves(
 
 def models() -> int:
     """List the trained generators that ship, with how they were made and what they score."""
-    from magic_pomdp.learning.model import load_model, shipped_models
+    from magic_pomdp.magic.model import load_model, shipped_models
 
     table = _model_table([load_model(path) for path in shipped_models()])
     show(table if table.row_count else "No trained generator ships yet: `magic-pomdp train TASK` makes one.")
@@ -214,14 +237,14 @@ def _model_table(models: "list[Model]") -> "Table":
 
     table = Table("model", "task", "length", "return", "success", "trained", show_lines=True)
     for model in models:
-        card, score = model.card, model.card["score"]
+        card, score = model.card, model.card.score
         table.add_row(
             f"[bold]{model.name}[/bold]",
-            model.task,
+            card.task,
             str(model.macro_length),
-            f"{score['return_mean']:.1f} ± {score['return_stderr']:.1f}\n{score['episodes']} episodes",
-            f"{score['success_rate']:.1%}",
-            f"{card['minutes']:.0f} minutes, {card['updates']:,} updates\nseed {card['seed']}, version "
-            f"{card['version']}\n{card['command']}",
+            f"{score.return_mean:.1f} ± {score.return_stderr:.1f}\n{score.episodes} episodes",
+            f"{score.success_rate:.1%}",
+            f"{card.minutes:.0f} minutes, {card.updates:,} updates\nseed {card.seed}, version {card.software}\n"
+            f"{card.command}",
         )
     return table

@@ -1,6 +1,5 @@
 """Commands that record episodes and show them, or let one see them live."""
 
-import re
 import shlex
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,21 +8,20 @@ from typing import Annotated
 
 import tyro
 
+from magic_pomdp.cli.options import AnyPlannerOptions, PlannerOptions, default
 from magic_pomdp.cli.shared import (
     FINE,
     INTERRUPTED,
-    PlannerName,
     TaskName,
     TaskParameters,
     complain,
     complain_of_failure,
-    default,
     episode_progress,
-    make_budget,
+    file_name,
     need,
     open_page,
     show,
-    task_parameters,
+    task_from,
 )
 
 SUFFIX = ".record.gz"
@@ -33,16 +31,6 @@ SUFFIX = ".record.gz"
 class RecordSettings:
     """What to record."""
 
-    planner: PlannerName = "macro-despot"
-    """Who acts."""
-    model: Annotated[str | None, default("NAME|FILE", "the best that ships for the task")] = None
-    """MAGIC's trained generator."""
-    macro_length: Annotated[int | None, default("INT", "the task's own")] = None
-    """Length of the macro-actions."""
-    seconds: Annotated[float | None, default("FLOAT", "the task's own, mostly 0.1")] = None
-    """Budget of a plan in seconds."""
-    steps: Annotated[int | None, default("INT", "none")] = None
-    """Budget of a plan in primitive steps instead."""
     episodes: int = 10
     """Number of episodes."""
     seed: int = 0
@@ -66,43 +54,32 @@ class ReplaySettings:
     """Show the page in the browser."""
 
 
-def record(task: TaskName, /, settings: RecordSettings) -> int:
+def record(task: TaskName, /, planner: PlannerOptions, settings: RecordSettings) -> int:
     """Run episodes and keep everything about them, for `replay`: what was true, believed, considered and done."""
-    from magic_pomdp.running.workers import start_server
+    from magic_pomdp.core.saving import check_writable
+    from magic_pomdp.core.task import task_name
+    from magic_pomdp.results.recording import save_recording
+    from magic_pomdp.running.recording import RecordingFailed, RecordingInterrupted, record_episodes
 
-    if settings.workers != 0:
-        start_server()
-    from magic_pomdp.core.registry import make_task
-    from magic_pomdp.running.evaluate import PlannerChoice
-    from magic_pomdp.running.recording import (
-        RecordingFailed,
-        RecordingInterrupted,
-        record_episodes,
-        save_recording,
-    )
-    from magic_pomdp.running.saving import check_writable
-
-    the_task = make_task(task, **task_parameters(settings.parameters))
-    budget = make_budget(settings.seconds, settings.steps)
-    choice = PlannerChoice(settings.planner, settings.macro_length, budget, model=settings.model)
-    parts = (the_task.name or type(the_task).__name__, choice.name, f"seed{settings.seed}", *settings.parameters)
-    path = check_writable(settings.out or Path(re.sub(r"[^\w.=-]", "-", "_".join(parts)) + SUFFIX))
+    the_task, factory = task_from(task, settings.parameters), planner.factory()
+    name = file_name(task_name(the_task), factory.name, f"seed{settings.seed}", *settings.parameters)
+    path = check_writable(settings.out or Path(name + SUFFIX))
     code = FINE
     try:
         with episode_progress(settings.episodes) as advance:
             recording = record_episodes(
-                the_task, choice, settings.episodes, settings.seed, settings.particles, settings.workers, advance
+                the_task, factory, settings.episodes, settings.seed, settings.particles, settings.workers, advance
             )
     except RecordingFailed as failure:
         recording, code = failure.recording, complain_of_failure(failure)
     except RecordingInterrupted as interruption:
         recording, code = interruption.recording, complain("Interrupted.", INTERRUPTED)
     if code != FINE:
-        if not recording["episodes"]:
+        if not recording.episodes:
             return complain("No episode was finished, so nothing is saved.", code)
         path = path.with_name(f"partial-{path.name}")  # whatever was saved there before is complete, and stays
     save_recording(path, recording)
-    outcomes = [episode["outcome"] for episode in recording["episodes"]]
+    outcomes = [episode.outcome for episode in recording.episodes]
     counts = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in dict.fromkeys(outcomes))
     show(f"{len(outcomes)} episodes ({counts}); saved as {path}")
     show(f"To see them: magic-pomdp replay {shlex.quote(str(path))}")
@@ -115,8 +92,8 @@ def replay(
     settings: ReplaySettings,
 ) -> int:
     """Make one page that shows recordings, and open it: play, step and scrub through what the planner saw."""
-    from magic_pomdp.running.recording import load_recording
-    from magic_pomdp.running.saving import check_writable
+    from magic_pomdp.core.saving import check_writable
+    from magic_pomdp.results.recording import load_recording
     from magic_pomdp.show.replay import write_replay
 
     if not files:
@@ -132,18 +109,8 @@ def replay(
 
 @dataclass(frozen=True)
 class PlaySettings:
-    """Who plans, and where the page is."""
+    """Where the page is."""
 
-    planner: Annotated[
-        str | None, default("{magic,macro-despot,despot,pomcpow}", "magic if a generator ships, else macro-despot")
-    ] = None
-    """Who acts at first."""
-    model: Annotated[str | None, default("NAME|FILE", "the best that ships for the task")] = None
-    """MAGIC's trained generator."""
-    macro_length: Annotated[int | None, default("INT", "the task's own")] = None
-    """Length of the macro-actions."""
-    seconds: Annotated[float | None, default("FLOAT", "the task's own, mostly 0.1")] = None
-    """Budget of a plan in seconds, 0.001 to 10."""
     seed: int = 0
     """What all chance follows from, 0 or more."""
     host: str = "127.0.0.1"
@@ -155,29 +122,24 @@ class PlaySettings:
     parameters: TaskParameters = ()
 
 
-def play(task: TaskName, /, settings: PlaySettings) -> int:
+def play(task: TaskName, /, planner: AnyPlannerOptions, settings: PlaySettings) -> int:
     """Plan now, on a page in the browser: drag things, change planner, budget and macro length while it runs. Ctrl-C
     ends it."""
     need("websockets", "Playing", "show")
-    from magic_pomdp.running.workers import start_server
+    from magic_pomdp.running.commands import LIMITS
+    from magic_pomdp.running.evaluating import check_numbers
+    from magic_pomdp.running.factory import able_planners
+    from magic_pomdp.show.live import LiveServer
 
-    start_server()
-    from magic_pomdp.core.registry import make_task
-    from magic_pomdp.running.compare import able_planners
-    from magic_pomdp.running.evaluate import PlannerChoice
-    from magic_pomdp.show.live import LIMITS, LiveServer
-
-    if settings.seed < 0:
-        raise ValueError(f"The seed must be at least 0, not {settings.seed}.")
-    the_task = make_task(task, **task_parameters(settings.parameters))
-    best = "magic" if settings.model or "magic" in able_planners(the_task) else "macro-despot"
-    budget = make_budget(settings.seconds, None)
-    choice = PlannerChoice(settings.planner or best, settings.macro_length, budget, model=settings.model)
-    seconds, (shortest, longest) = choice.budget_for(the_task).seconds, LIMITS["seconds"]
-    assert seconds is not None
+    check_numbers(1, settings.seed)
+    the_task = task_from(task, settings.parameters)
+    factory = planner.factory(planner.planner or able_planners(the_task)[0])
+    seconds, (shortest, longest) = factory.budget_for(the_task).seconds, LIMITS["seconds"]
+    if seconds is None:
+        raise ValueError("A live page plans in real time: give a budget in seconds, not in steps.")
     if not shortest <= seconds <= longest:
         raise ValueError(f"The budget must be {shortest:g} to {longest:g} seconds here, not {seconds:g}.")
-    with LiveServer(the_task, choice, settings.host, settings.port, settings.seed) as server:
+    with LiveServer(the_task, factory, settings.host, settings.port, settings.seed) as server:
         show(f"The page is at {server.url} and ends with Ctrl-C.")
         if settings.open:
             import webbrowser

@@ -12,32 +12,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 if TYPE_CHECKING:
-    from magic_pomdp.planners.plan import Budget
+    from magic_pomdp.core.task import Task
+    from magic_pomdp.results.tuning import Trial
     from magic_pomdp.running.episode import EpisodeRecord
-    from magic_pomdp.running.evaluate import PlannerChoice
+    from magic_pomdp.running.factory import PlannerFactory
 
 FINE, WRONG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""
 
 
-def default(metavar: str, meaning: str) -> Any:
-    """How --help shows a setting whose default depends on others."""
-    return tyro.conf.arg(metavar=metavar, help_behavior_hint=f"(default: {meaning})")
-
-
-SHORTCUTS = ("variant", "map")
-"""Parameters of tasks that are also options."""
 TaskParameters = Annotated[
     tuple[str, ...],
     tyro.conf.arg(
         name="set",
         metavar="NAME=VALUE",
-        help="A parameter of the task; can be repeated. --variant V and --map FILE are short for --set variant=V and "
-        "--set map=FILE.",
+        help="A parameter of the task; can be repeated.",
     ),
 ]
 TaskName = Annotated[str, tyro.conf.arg(metavar="TASK", help="A task's name, my_module:MyTask or my_file.py:MyTask.")]
-PlannerName = Annotated[str, tyro.conf.arg(metavar="{magic,macro-despot,despot,pomcpow}")]
 
 
 def complain(sentence: str, code: int) -> int:
@@ -68,33 +60,19 @@ def open_page(path: Path) -> None:
         show("No browser was found here: open that file in one.")
 
 
-def task_parameters(assignments: tuple[str, ...]) -> dict[str, str]:
+def task_from(name: str, assignments: tuple[str, ...]) -> "Task":
+    """The task of a name, with parameters set as name=value."""
+    from magic_pomdp.core.registry import make
+
     for assignment in assignments:
-        if not re.fullmatch(r"\w+=.*", assignment):
+        if not re.fullmatch(r"\w+=.*", assignment, re.DOTALL):
             raise ValueError(f"A parameter of the task is set as name=value, not {assignment!r}.")
-    return dict(assignment.split("=", 1) for assignment in assignments)
+    return make(name, **dict(assignment.split("=", 1) for assignment in assignments))
 
 
-def spell_out(arguments: list[str]) -> list[str]:
-    """A command's arguments, with `--set name=value` instead of each shortcut."""
-    spelled, rest = [], iter(arguments)
-    for argument in rest:
-        name, _, value = argument.removeprefix("--").partition("=")
-        if argument.startswith("--") and name in SHORTCUTS:
-            value = value or next(rest, "")
-            if not value or value.startswith("--"):
-                raise ValueError(f"--{name} needs a value.")
-            spelled += ["--set", f"{name}={value}"]
-        else:
-            spelled.append(argument)
-    return spelled
-
-
-def make_budget(seconds: float | None, steps: int | None) -> "Budget | None":
-    """The budget that was asked for; None if it is left to the task."""
-    from magic_pomdp.planners.plan import Budget
-
-    return None if seconds is None and steps is None else Budget(seconds, steps)
+def file_name(*parts: str, between: str = "_") -> str:
+    """A name for a file, of parts of which some may hold what no file's name should."""
+    return re.sub(r"[^\w.=-]", "-", between.join(parts))
 
 
 def need(module: str, what: str, extra: str) -> None:
@@ -123,7 +101,7 @@ def progress_bar(unit: str, total: int, text: str) -> "Iterator[Callable[..., No
 @contextmanager
 def episode_progress(episodes: int) -> "Iterator[Callable[[EpisodeRecord], None]]":
     """A progress bar over episodes; gives the function that is called with each record."""
-    from magic_pomdp.running.statistics import mean, standard_error
+    from magic_pomdp.core.statistics import mean, standard_error
 
     returns: list[float] = []
     with progress_bar("episodes", episodes, "compiling or loading the planner") as update:
@@ -138,22 +116,22 @@ def episode_progress(episodes: int) -> "Iterator[Callable[[EpisodeRecord], None]
 @contextmanager
 def cell_progress(
     cells: int, episodes: int
-) -> "Iterator[tuple[Callable[[PlannerChoice, bool], None], Callable[[EpisodeRecord], None]]]":
+) -> "Iterator[tuple[Callable[[PlannerFactory, bool], None], Callable[[EpisodeRecord], None]]]":
     """A progress bar over several evaluations; gives what is called before each of them, and with each record."""
     with progress_bar("episodes", cells * episodes, "") as update:
 
-        def begin(choice: "PlannerChoice", stored: bool) -> None:
-            update(advance=episodes if stored else 0, description=f"{choice.name}, {choice.budget} a plan")
+        def begin(factory: "PlannerFactory", stored: bool) -> None:
+            update(advance=episodes if stored else 0, description=f"{factory.label}, {factory.budget} a plan")
 
         yield begin, lambda record: update(advance=1)
 
 
 @contextmanager
-def trial_progress(trials: int) -> "Iterator[Callable[[int, dict[str, Any]], None]]":
+def trial_progress(trials: int) -> "Iterator[Callable[[int, Trial], None]]":
     """A progress bar over the trials of a search; gives the function that is called with each."""
     with progress_bar("trials", trials, "compiling or loading the planner") as update:
 
-        def advance(number: int, found: dict[str, Any]) -> None:
-            update(completed=number + 1, description=f"last return {found['return_mean']:.1f}")
+        def advance(number: int, found: "Trial") -> None:
+            update(completed=number + 1, description=f"last return {found.return_mean:.1f}")
 
         yield advance

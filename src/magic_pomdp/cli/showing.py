@@ -1,7 +1,6 @@
 """Commands that make pictures, videos and pages of what was run."""
 
 import os
-import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,21 +8,20 @@ from typing import Annotated, Literal
 
 import tyro
 
+from magic_pomdp.cli.options import FirstPlannerOptions, PlannerOptions, default
 from magic_pomdp.cli.shared import (
     FINE,
-    PlannerName,
     TaskName,
     TaskParameters,
-    default,
     episode_progress,
-    make_budget,
+    file_name,
     need,
     open_page,
     progress_bar,
     show,
-    task_parameters,
+    task_from,
 )
-from magic_pomdp.running.saving import check_writable, make_folder
+from magic_pomdp.core.saving import check_writable, make_folder
 
 
 @dataclass(frozen=True)
@@ -46,16 +44,6 @@ class DemoSettings:
 class PictureSettings:
     """What to draw."""
 
-    planner: PlannerName = "macro-despot"
-    """Who acts."""
-    model: Annotated[str | None, default("NAME|FILE", "the best that ships for the task")] = None
-    """MAGIC's trained generator."""
-    macro_length: Annotated[int | None, default("INT", "the task's own")] = None
-    """Length of the macro-actions."""
-    seconds: Annotated[float | None, default("FLOAT", "the task's own, mostly 0.1")] = None
-    """Budget of a plan in seconds."""
-    steps: Annotated[int | None, default("INT", "none")] = None
-    """Budget of a plan in primitive steps instead."""
     seed: int = 0
     """What all chance follows from, 0 or more."""
     episode: int = 0
@@ -71,12 +59,6 @@ class PictureSettings:
 class FiguresSettings:
     """What to draw."""
 
-    model: Annotated[str | None, default("NAME|FILE", "the best that ships for the task")] = None
-    """MAGIC's trained generator."""
-    seconds: Annotated[float | None, default("FLOAT", "the task's own, mostly 0.1")] = None
-    """Budget of a plan in seconds."""
-    steps: Annotated[int | None, default("INT", "none")] = None
-    """Budget of a plan in primitive steps instead."""
     seed: int = 0
     """Whose episodes the situations are taken from."""
     workers: Annotated[int | None, default("INT", "one for every core")] = None
@@ -132,7 +114,7 @@ def demo(settings: DemoSettings) -> int:
     with episode_progress(len(demo_planners()) * runs) as advance:
         evaluations, page = run_demo(folder, settings.episodes, settings.seconds, settings.seed, advance)
     title = f"Light-Dark, {settings.episodes} episodes, seed {settings.seed}, {settings.seconds:g} s a plan"
-    show(comparison_table(title, [evaluation.to_json() for evaluation in evaluations]))
+    show(comparison_table(title, evaluations))
     show(f"The table, the planners side by side, and all settings: {page.resolve()}")
     if settings.open and _on_a_desktop():
         open_page(page.resolve())
@@ -145,45 +127,37 @@ def _on_a_desktop() -> bool:
     return bool(screen) and sys.stdout.isatty()
 
 
-def picture(task: TaskName, /, settings: PictureSettings) -> int:
+def picture(task: TaskName, /, planner: PlannerOptions, settings: PictureSettings) -> int:
     """Run one episode and draw some of its moments side by side."""
     need("matplotlib", "Drawing", "show")
-    from magic_pomdp.core.registry import make_task
-    from magic_pomdp.running.evaluate import PlannerChoice
+    from magic_pomdp.core.task import task_name
     from magic_pomdp.show.picture import check_picture, draw_episode
 
-    the_task = make_task(task, **task_parameters(settings.parameters))
-    budget = make_budget(settings.seconds, settings.steps)
-    choice = PlannerChoice(settings.planner, settings.macro_length, budget, model=settings.model)
-    name = f"{the_task.name or type(the_task).__name__}_{choice.name}_seed{settings.seed}_episode{settings.episode}.png"
-    path = check_writable(check_picture(settings.out or Path(re.sub(r"[^\w.-]", "-", name))))
-    record = draw_episode(the_task, choice(the_task), path, settings.seed, settings.episode, settings.frames)
+    the_task, factory = task_from(task, settings.parameters), planner.factory()
+    name = file_name(task_name(the_task), factory.name, f"seed{settings.seed}", f"episode{settings.episode}.png")
+    path = check_writable(check_picture(settings.out or Path(name)))
+    record = draw_episode(the_task, factory(the_task), path, settings.seed, settings.episode, settings.frames)
     show(f"{record.outcome}, return {record.total_return:.1f}, {record.steps} steps; saved as {path}")
     return FINE
 
 
-def figures(task: TaskName, /, settings: FiguresSettings) -> int:
-    """Draw learned macro-actions in four situations, as a picture and as SVG; `curves` and `compare` draw the rest."""
+def figures(task: TaskName, /, planner: FirstPlannerOptions, settings: FiguresSettings) -> int:
+    """Draw the macro-actions that a planner has in four situations, as a picture and as SVG; `curves` and `compare`
+    draw the rest."""
     need("matplotlib", "Drawing", "show")
-    from magic_pomdp.running.workers import start_server
-
-    if settings.workers != 0:
-        start_server()
-    from magic_pomdp.core.registry import make_task
-    from magic_pomdp.running.evaluate import PlannerChoice
+    from magic_pomdp.core.task import task_name
     from magic_pomdp.running.recording import record_episodes
-    from magic_pomdp.show.picture import SITUATIONS, check_look, check_picture, draw_situations
+    from magic_pomdp.show.picture import SITUATIONS, check_has_look, check_picture, draw_situations
 
-    the_task = make_task(task, **task_parameters(settings.parameters))
-    check_look(the_task)
-    choice = PlannerChoice("magic", None, make_budget(settings.seconds, settings.steps), model=settings.model)
-    choice.length(the_task)  # a model that is missing or does not fit is found here
-    name = re.sub(r"[^\w.-]", "-", f"{the_task.name or type(the_task).__name__}-macro-actions.png")
+    the_task, factory = task_from(task, settings.parameters), planner.factory()
+    check_has_look(the_task)
+    factory.length_in(the_task)  # what is missing or does not fit is found here
+    name = file_name(f"{task_name(the_task)}-macro-actions.png")
     path = check_writable(check_picture(settings.out or Path(name)))
     check_writable(path.with_suffix(".svg"))
     with episode_progress(SITUATIONS) as advance:
         recording = record_episodes(
-            the_task, choice, SITUATIONS, settings.seed, workers=settings.workers, on_progress=advance
+            the_task, factory, SITUATIONS, settings.seed, workers=settings.workers, on_progress=advance
         )
     show(f"Saved as {' and '.join(map(str, draw_situations(recording, path, settings.theme)))}")
     return FINE
@@ -197,7 +171,7 @@ def video(
     """Film a recorded episode as MP4 or GIF: what was true, believed, considered, chosen, and earned."""
     need("matplotlib", "Drawing", "show")
     from magic_pomdp.cli.replaying import SUFFIX
-    from magic_pomdp.running.recording import load_recording
+    from magic_pomdp.results.recording import load_recording
     from magic_pomdp.show.video import check_video, find_episode, write_video
 
     if not files:
@@ -207,7 +181,7 @@ def video(
     check_video(out, recordings, settings.fps, settings.speed, settings.width)
     if out.suffix == ".mp4":
         need("imageio_ffmpeg", "MP4", "show")
-    number = find_episode(recordings[0], settings.episode)["episode"]
+    number = find_episode(recordings[0], settings.episode).episode
     path = check_writable(out)
     with progress_bar("frames", 0, "") as update:
         frames = write_video(
@@ -236,6 +210,7 @@ def report(
     settings: ReportSettings,
 ) -> int:
     """Make one page of stored results, and open it: tables beside the paper's, plots, replays, settings, versions."""
+    need("matplotlib", "Drawing", "show")
     from magic_pomdp.show.report import write_report
     from magic_pomdp.show.results import read_results
 

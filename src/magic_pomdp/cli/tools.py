@@ -1,12 +1,12 @@
 """Commands that look at tasks and at the machine."""
 
-import dataclasses
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from magic_pomdp.cli.shared import FINE, WRONG, TaskName, TaskParameters, default, show, task_parameters
+from magic_pomdp.cli.options import AnyPlannerOptions, default
+from magic_pomdp.cli.shared import FINE, WRONG, TaskName, TaskParameters, show, task_from
 
 
 @dataclass(frozen=True)
@@ -20,35 +20,50 @@ class BenchSettings:
 
 
 def tasks() -> int:
-    """List the tasks that ship, with their sizes and parameters."""
+    """List the tasks that are known by name, with their sizes and parameters."""
+    from rich.markup import escape
     from rich.table import Table
 
-    from magic_pomdp.core.registry import SHIPPED, make_task
+    from magic_pomdp.core.parameters import parameter_fields
+    from magic_pomdp.core.registry import task_names
 
     table = Table("task", "numbers in", "parameters", show_lines=True)
-    for name in SHIPPED:
-        task = make_task(name)  # sizes may depend on parameters
+    for name in task_names():
+        try:
+            task = task_from(name, ())  # sizes may depend on parameters
+        except ValueError as error:  # of a package that cannot be imported
+            table.add_row(name, "", escape(str(error)))
+            continue
         about = (sys.modules[type(task).__module__].__doc__ or "").strip().splitlines()[0]
         sizes = {kind: getattr(task, f"{kind}_size") for kind in ("state", "action", "observation", "context")}
-        fields = [field for field in dataclasses.fields(task) if field.init]  # type: ignore[arg-type]
         table.add_row(
             f"[bold]{name}[/bold]\n{about}",
             "\n".join(f"{kind} {size}" for kind, size in sizes.items()),
-            "\n".join(f"{field.name} = {field.default}" for field in fields),
+            "\n".join(f"{field.name} = {field.default}" for field in parameter_fields(task)),
         )
     show(table)
     return FINE
 
 
-def check(task: TaskName, /, parameters: TaskParameters = ()) -> int:
-    """Test a task of your own: do its functions keep what planners rely on?"""
-    from magic_pomdp.core.registry import make_task
-    from magic_pomdp.testing import check_task
+@dataclass(frozen=True)
+class CheckSettings:
+    """What to test."""
 
-    findings = check_task(make_task(task, **task_parameters(parameters)))
+    parameters: TaskParameters = ()
+
+
+def check(task: TaskName, /, planner: AnyPlannerOptions, settings: CheckSettings) -> int:
+    """Test a task of your own: do its functions keep what planners rely on? With --planner, test a planner in it."""
+    from magic_pomdp.testing import check_planner, check_task
+
+    the_task = task_from(task, settings.parameters)
+    if planner.planner:
+        what, findings = f"{planner.planner} in {task}", check_planner(planner.factory()(the_task))
+    else:
+        what, findings = task, check_task(the_task)
     for finding in findings:
         show(f"{finding}\n")
-    show(f"{task}: {len(findings)} to mend." if findings else f"{task} is fine.")
+    show(f"{what}: {len(findings)} to mend." if findings else f"{what} is fine.")
     return WRONG if findings else FINE
 
 
@@ -70,20 +85,15 @@ def doctor() -> int:
 
 
 def bench(settings: BenchSettings) -> int:
-    """Measure how fast the simulator, the planner, the belief and the start are here."""
-    from rich.table import Table
-
+    """Measure how fast simulator, planners, belief and start are here. It takes a few minutes."""
+    from magic_pomdp.core.saving import check_writable
+    from magic_pomdp.results.files import write
     from magic_pomdp.running.bench import run_bench
-    from magic_pomdp.running.saving import check_writable, save_json
+    from magic_pomdp.show.tables import bench_table
 
     path = check_writable(settings.json) if settings.json else None
-    report = run_bench(settings.seconds, lambda found: print(f"{found.name} …", file=sys.stderr))
+    found = run_bench(settings.seconds, lambda one: print(f"{one.name} …", file=sys.stderr))
     if path:
-        save_json(path, report)
-    caption = f"best and median of {report['repeats']} repeats; ratio: against 64-bit hashing"
-    table = Table("measured", "best", "median", "ratio", title=report["processor"], caption=caption)
-    for found in report["measurements"]:
-        best, median = (f"{x:,.0f}" if x >= 1000 else f"{x:.3g}" for x in (found["value"], found["median"]))
-        table.add_row(found["name"], f"{best} {found['unit']}", f"{median} {found['unit']}", f"{found['ratio']:.3g}")
-    show(table)
+        write(path, found)
+    show(bench_table(found))
     return FINE

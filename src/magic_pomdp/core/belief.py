@@ -2,24 +2,34 @@
 allows it, and finds its way back when it has lost track."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from magic_pomdp.core.compiling import compiled, kernel
 from magic_pomdp.core.macro_actions import plain_array
+from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import seek, stream_key, uniform
-from magic_pomdp.core.task import RUNNING, Task
+from magic_pomdp.core.settings import Settings, setting
+from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.core.views import borrow
 
 RECOVERY_ATTEMPTS = 5
 """Fresh sets of particles tried before an observation that nothing explains is ignored."""
 
-NEGLIGIBLE = -50.0
+_NEGLIGIBLE = -50.0
 """A particle whose log-likelihood lies so far below the best one's is not worth an exponential."""
-PREDICTION = 1_000_000
+_PREDICTION = 1_000_000
 """The stream of predictions, beside those of the attempts to recover."""
-FIT_SAMPLE = 1000
+_FIT_SAMPLE = 1000
 """Particles from which the spread of a belief is measured."""
+
+
+@dataclass(frozen=True)
+class BeliefSettings(Settings):
+    """What can be set about a belief."""
+
+    particles: int = setting(10_000, "Particles in the robot's belief.", at_least=1)
 
 
 class Belief:
@@ -37,7 +47,7 @@ class Belief:
 
     def __init__(self, task: Task, context: np.ndarray, particles: np.ndarray, seed: int = 0) -> None:
         self.task = task
-        self.context = check_vector(context, task.context_size, "context")
+        self.context = check_vector(context, task.context_size, "context").copy()
         self.particles = check_particles(task, particles).copy()
         self.recoveries = 0
         self.ignored = 0
@@ -49,27 +59,40 @@ class Belief:
         size = len(task.continuous_state)
         if len(set(task.continuous_state) & set(range(task.state_size))) != size:
             raise ValueError(
-                f"continuous_state of {task.name} must name different numbers of a state, 0 to {task.state_size - 1}, "
-                f"but is {task.continuous_state}."
+                f"continuous_state of {task_name(task)} must name different numbers of a state, 0 to "
+                f"{task.state_size - 1}, but is {task.continuous_state}."
             )
         columns = np.array(task.continuous_state, dtype=np.int64)
         self._spreading = columns, np.empty(size), np.empty((size, size)), np.empty(size)  # mean, factor, noise
         self._random = np.empty(1, np.uint64)
         self._seed = seed
         self._first_context = self.context
+        self._first_observation: np.ndarray | None = None
         self._past: list[tuple[np.ndarray, np.ndarray, bool, np.ndarray]] = []
         """Actions and observations, whether they were ignored, and in which context."""
         self._attempts = 0
 
     @classmethod
-    def initial(cls, task: Task, context: np.ndarray, count: int | None = None, seed: int = 0) -> "Belief":
-        """The task's own initial belief, `count` particles (default: the task's number)."""
-        count = task.particles if count is None else count
+    def initial(
+        cls,
+        task: Task,
+        context: np.ndarray,
+        count: int | None = None,
+        seed: int = 0,
+        observation: np.ndarray | None = None,
+    ) -> "Belief":
+        """The task's own initial belief, `count` particles (default: as many as the task advises), conditioned on an
+        observation that was made before the first action, if there is one."""
+        count = BeliefSettings.advised(task).particles if count is None else count
         if count < 1:
             raise ValueError(f"A belief needs at least one particle, not {count}.")
         belief = cls(task, context, np.zeros((count, task.state_size)), seed)
         belief._from_prior = True
-        belief._draw_prior(0)
+        if observation is not None:
+            belief._first_observation = check_vector(observation, task.observation_size, "first observation").copy()
+        if not belief._draw_prior(0):
+            belief.ignored += 1
+            belief._first_observation = None  # what nothing explains now, it need not explain later
         check_particles(task, belief.particles)
         return belief
 
@@ -92,7 +115,7 @@ class Belief:
         """Particles of the belief expected after some actions, (length, action_size); those whose episode has ended by
         then are left out. The belief stays as it is."""
         actions, moved = plain_array(actions), np.empty_like(self.particles)
-        key = stream_key(self._seed, len(self._past) + 1, PREDICTION)
+        key = stream_key(self._seed, len(self._past) + 1, _PREDICTION)
         running = np.empty(len(moved), np.bool_)
         _predict(self.task, self.context, self.particles, moved, running, actions, self._imagined, key, self._random)
         return moved[running]
@@ -113,8 +136,18 @@ class Belief:
         picked = self.particles[:: max(1, len(self.particles) // sample)]
         return float(_mean_distance(self.task, picked.copy(), state))
 
-    def _draw_prior(self, attempt: int) -> None:
-        _draw_states(self.task, self._first_context, self.particles, stream_key(self._seed, 0, attempt), self._random)
+    def _draw_prior(self, attempt: int) -> bool:
+        """Draw particles from the task's initial belief; False if none of them explains the first observation."""
+        key, first = stream_key(self._seed, 0, attempt), self._first_observation
+        _draw_states(self.task, self._first_context, self.particles, key, self._random)
+        if first is None:
+            return True
+        action = check_vector(self.task.action_without_plan(), self.task.action_size, "action without a plan")
+        moved, weights = self._spare, self._weights
+        explained = _weigh_first(self.task, self._first_context, self.particles, moved, weights, action, first)
+        if explained:
+            _resample(self.task, moved, weights, self.particles, *self._spreading, key, self._random)
+        return explained
 
     def _condition(
         self, action: np.ndarray, observation: np.ndarray, context: np.ndarray, attempt: int, time: int
@@ -137,8 +170,8 @@ class Belief:
         kept = self.particles.copy()
         for _ in range(RECOVERY_ATTEMPTS):
             self._attempts += 1
-            self._draw_prior(self._attempts)
-            if all(self._relive(*past, self._attempts, time) for time, past in enumerate(self._past, start=1)):
+            fits = self._draw_prior(self._attempts)
+            if fits and all(self._relive(*past, self._attempts, i) for i, past in enumerate(self._past, start=1)):
                 return True
         self.particles[:] = kept
         return False
@@ -173,7 +206,7 @@ def check_particles(task: Task, particles: np.ndarray) -> np.ndarray:
     particles = plain_array(particles)
     if particles.ndim != 2 or particles.shape[1] != task.state_size:
         raise ValueError(
-            f"A belief of {task.name} is an array (particles, {task.state_size}), but this one has shape "
+            f"A belief of {task_name(task)} is an array (particles, {task.state_size}), but this one has shape "
             f"{particles.shape}."
         )
     if len(particles) == 0:
@@ -198,14 +231,14 @@ def _predict(task, context, particles, moved, running, actions, imagined, key, r
     context, particles, moved, running = borrow(context), borrow(particles), borrow(moved), borrow(running)
     actions, imagined, random = borrow(actions), borrow(imagined), borrow(random)
     for i in range(len(particles)):
-        state, outcome = moved[i], RUNNING
+        state, outcome = moved[i], Outcome.RUNNING
         for j in range(len(state)):
             state[j] = particles[i, j]
         seek(random, key, i)
         for k in range(len(actions)):
-            if outcome == RUNNING:
+            if outcome == Outcome.RUNNING:
                 _, outcome = task.step_unobserved(context, state, actions[k], random, imagined)
-        running[i] = outcome == RUNNING
+        running[i] = outcome == Outcome.RUNNING
 
 
 @kernel
@@ -231,17 +264,40 @@ def _weigh(task, context, particles, moved, weights, running, action, observatio
             state[j] = particles[i, j]
         seek(random, key, i)
         weight, _, outcome = task.condition(context, state, action, random, observation, imagined)
-        running[i] = outcome == RUNNING
+        running[i] = outcome == Outcome.RUNNING
         if not (running[i] and weight < math.inf):  # NaN or +∞ say nothing about this particle
             weight = -math.inf
         weights[i] = weight
         largest, smallest = max(largest, weight), min(smallest, weight)
     if largest == -math.inf or largest == smallest:
         return largest > -math.inf, True
+    _from_logarithms(weights, largest)
+    return True, False
+
+
+@kernel
+def _weigh_first(task, context, particles, moved, weights, action, observation):
+    """Weigh particles by an observation before the first action, into `moved`. Whether any explains it."""
+    context, particles, moved, weights = borrow(context), borrow(particles), borrow(moved), borrow(weights)
+    action, observation = borrow(action), borrow(observation)
+    largest = -math.inf
+    for i in range(len(particles)):
+        for j in range(len(particles[i])):
+            moved[i, j] = particles[i, j]
+        weight = task.log_likelihood(context, moved[i], action, observation)
+        weights[i] = weight if weight < math.inf else -math.inf
+        largest = max(largest, weights[i])
+    if largest > -math.inf:
+        _from_logarithms(weights, largest)
+    return largest > -math.inf
+
+
+@compiled
+def _from_logarithms(weights, largest):
+    """Weights of their logarithms, the largest 1."""
     for i in range(len(weights)):
         relative = weights[i] - largest
-        weights[i] = math.exp(relative) if relative > NEGLIGIBLE else 0.0
-    return True, False
+        weights[i] = math.exp(relative) if relative > _NEGLIGIBLE else 0.0
 
 
 @kernel
@@ -273,7 +329,7 @@ def _resample(task, moved, weights, particles, columns, mean, factor, noise, key
 @compiled
 def _fit(particles, columns, mean, factor):
     """Mean of some columns, and the Cholesky factor of their covariance, from a sample of the particles."""
-    size, stride = len(columns), max(1, len(particles) // FIT_SAMPLE)
+    size, stride = len(columns), max(1, len(particles) // _FIT_SAMPLE)
     share = 1.0 / len(range(0, len(particles), stride))
     for a in range(size):
         mean[a] = 0.0

@@ -35,6 +35,8 @@ from numba.extending import (
     unbox,
 )
 
+from magic_pomdp.core.functions import FUNCTIONS
+
 kernel = njit(cache=True, error_model="numpy")
 """For what is called from Python: it stays compiled on disk."""
 compiled = njit(error_model="numpy")
@@ -105,26 +107,6 @@ def _array_fields(cls: type) -> tuple[str, ...]:
 
 # ------------------------------------------------------------------------------------------------ digest of the code
 
-COMPILED = (
-    "draw_context",
-    "draw_state",
-    "step",
-    "step_unobserved",
-    "log_likelihood",
-    "condition",
-    "observation_key",
-    "upper_bound",
-    "bound_within",
-    "value_beyond",
-    "draw_action",
-    "rollout_action",
-    "guide",
-    "particle_features",
-    "context_features",
-    "state_distance",
-)
-"""The functions of a task that kernels call; what else they call belongs to the digest, too."""
-
 
 def _read_package() -> bytes:
     folder = Path(__file__).parents[1]
@@ -142,7 +124,7 @@ def code_digest(cls: type) -> str:
     It is taken from the code in memory, which is what will be compiled, and not from files, which may have changed.
     """
     digest = _Digest(cls)
-    for name in COMPILED:
+    for name in FUNCTIONS:
         digest.add(getattr(cls, name, None))
     return digest.hash.hexdigest()[:16]
 

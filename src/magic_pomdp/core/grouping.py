@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import new_stream
-from magic_pomdp.core.task import RUNNING, Task
+from magic_pomdp.core.task import Task
 
-CELL = 5.0
+CELL_WIDTH = 5.0
 """Width of a cell in standard deviations of the noise."""
-SITUATIONS, EPISODE, REPEATS = 64, 8, 16
+_SITUATIONS, _EPISODE, _REPEATS = 64, 8, 16
 """States in which the noise is measured, how many of them follow each other, and how often each is left by the same
 action."""
 NORMAL_QUARTILES = 1.349
@@ -30,7 +31,7 @@ def observation_cells(task: Task) -> np.ndarray:
     low, high = np.percentile(seen, (25.0, 75.0), axis=1)
     noise = np.array([_typical(column) for column in ((high - low) / NORMAL_QUARTILES).T])
     spread = seen.std(axis=(0, 1))
-    cells = np.where(noise > 0.0, CELL * noise, 0.3 * spread)
+    cells = np.where(noise > 0.0, CELL_WIDTH * noise, 0.3 * spread)
     whole = (seen == np.round(seen)).all(axis=(0, 1))
     return np.where(whole | (cells <= 0.0), 1.0, cells)
 
@@ -39,15 +40,15 @@ def _observe(task: Any) -> np.ndarray:
     """Observations after the same action in the same state, for many of both; shape (situations, repeats, size)."""
     actions, choose = task.actions(), np.random.default_rng(0)
     context, state = np.zeros(task.context_size), np.zeros(task.state_size)
-    seen = np.zeros((SITUATIONS, REPEATS, task.observation_size))
-    outcome = RUNNING
-    for situation in range(SITUATIONS):
+    seen = np.zeros((_SITUATIONS, _REPEATS, task.observation_size))
+    outcome = Outcome.RUNNING
+    for situation in range(_SITUATIONS):
         random = new_stream(0, situation)
-        if outcome != RUNNING or situation % EPISODE == 0:
+        if outcome != Outcome.RUNNING or situation % _EPISODE == 0:
             task.draw_context(random, context)
             task.draw_state(context, random, state)
         action = actions[choose.integers(len(actions))]
-        for repeat in range(REPEATS):
+        for repeat in range(_REPEATS):
             task.step(context, state.copy(), action, random, seen[situation, repeat])
         _, outcome = task.step(context, state, action, random, np.zeros(task.observation_size))
     return seen

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
+import numpy.typing as npt
 
 
-def plain_array(values, dtype: type = np.float64) -> np.ndarray:
+def plain_array(values: npt.ArrayLike, dtype: type = np.float64) -> np.ndarray:
     """An array of the one kind that kernels are compiled for: contiguous and writeable; a copy if need be."""
     return np.require(values, dtype, ["C_CONTIGUOUS", "ALIGNED", "WRITEABLE"])
 

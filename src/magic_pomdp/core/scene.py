@@ -4,9 +4,12 @@ A shape has a *role*, not a colour, so that it can be seen on light and on dark 
 "#rrggbb", does as well. Shapes are drawn in their order, the first at the bottom.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, TypeVar
+
+import msgspec
+import numpy as np
 
 Role = Literal[
     "ground",
@@ -29,8 +32,7 @@ is in the way, the robot, what it deals with, other agents, what is believed, wh
 Points = Sequence[tuple[float, float]]
 
 
-@dataclass(frozen=True)
-class Circle:
+class Circle(msgspec.Struct, frozen=True, tag_field="kind", tag="circle"):
     """Filled, or only its edge."""
 
     x: float
@@ -40,8 +42,7 @@ class Circle:
     filled: bool = True
 
 
-@dataclass(frozen=True)
-class Polygon:
+class Polygon(msgspec.Struct, frozen=True, tag_field="kind", tag="polygon"):
     """Corners as seen from (x, y), turned by a heading in radians. Filled, or only its edge."""
 
     points: Points
@@ -52,8 +53,7 @@ class Polygon:
     heading: float = 0.0
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(msgspec.Struct, frozen=True, tag_field="kind", tag="line"):
     """From point to point, so many pixels wide."""
 
     points: Points
@@ -62,8 +62,7 @@ class Line:
     dashed: bool = False
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(msgspec.Struct, frozen=True, tag_field="kind", tag="text"):
     """A word or two around a point."""
 
     x: float
@@ -80,14 +79,21 @@ def rectangle(left: float, bottom: float, right: float, top: float, role: Role |
     return Polygon(((left, bottom), (right, bottom), (right, top), (left, top)), role)
 
 
-def box(x: float, y: float, heading: float, length: float, width: float, role: Role | str = "robot") -> Polygon:
+def box(
+    x: float,
+    y: float,
+    heading: float,
+    length: float,
+    width: float,
+    role: Role | str = "robot",
+    filled: bool = True,
+) -> Polygon:
     """A rectangle around a point, its length along a heading: a car, for instance."""
     a, b = 0.5 * length, 0.5 * width
-    return Polygon(((-a, -b), (a, -b), (a, b), (-a, b)), role, True, x, y, heading)
+    return Polygon(((-a, -b), (a, -b), (a, b), (-a, b)), role, filled, x, y, heading)
 
 
-@dataclass(frozen=True)
-class Track:
+class Track(msgspec.Struct, frozen=True):
     """Two numbers of a state that are the coordinates of something."""
 
     x: int
@@ -95,8 +101,7 @@ class Track:
     role: Role | str = "belief"
 
 
-@dataclass(frozen=True)
-class Handle:
+class Handle(msgspec.Struct, frozen=True):
     """Something that a person may move on a live page."""
 
     name: str
@@ -111,8 +116,7 @@ class Handle:
     """How far from its place it can be taken hold of."""
 
 
-@dataclass(frozen=True)
-class Scene:
+class Scene(msgspec.Struct, frozen=True):
     """What stays the same during an episode, and which numbers of a state are places."""
 
     view: tuple[float, float, float, float]
@@ -123,71 +127,51 @@ class Scene:
     """Numbers of a state that say where the robot is: macro-actions are drawn as its ways."""
     particles: Sequence[Track] = ()
     """What to show of each particle."""
-    trails: Sequence[Track] = field(default=())
+    trails: Sequence[Track] = ()
     """Whose true ways to show."""
     handles: Sequence[Handle] = ()
     """What a person may move on a live page."""
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return {
-            "view": [float(edge) for edge in self.view],
-            "shapes": shapes_to_json(self.shapes),
-            "robot": self.robot,
-            "particles": [asdict(track) for track in self.particles],
-            "trails": [asdict(track) for track in self.trails],
-            "handles": [_rounded(asdict(handle)) for handle in self.handles],
-        }
 
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "Scene":
-        """The scene that plain data describe, or a ValueError if they describe none."""
-        try:
-            left, bottom, right, top = map(float, data["view"])
-            x_y = data.get("robot")
-            return cls(
-                (left, bottom, right, top),
-                shapes_from_json(data["shapes"]),
-                (int(x_y[0]), int(x_y[1])) if x_y else None,
-                [_made(Track, track) for track in data["particles"]],
-                [_made(Track, track) for track in data["trails"]],
-                [_made(Handle, handle) for handle in data.get("handles", ())],
-            )
-        except (KeyError, TypeError, IndexError, AttributeError):
-            raise ValueError("These data do not describe a scene.") from None
+# ----------------------------------------------------------------------------------------------------- what is stored
 
 
-def shapes_to_json(shapes: Sequence[Shape]) -> list[dict[str, Any]]:
-    """Shapes as plain data, each with its kind."""
-    return [{"kind": type(shape).__name__.lower(), **_rounded(asdict(shape))} for shape in shapes]
+def plain_scene(scene: Scene) -> Scene:
+    """A scene as it is stored: ordinary numbers of six digits. A ValueError says what in it cannot be drawn."""
+    return _plain(scene, Scene)
+
+
+def plain_shapes(shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+    """Shapes as they are stored: ordinary numbers of six digits. A ValueError says what cannot be drawn."""
+    return _plain(list(shapes), tuple[Shape, ...])
+
+
+def six_digits(number: float) -> float:
+    """A number that is exact enough for any screen, and short in a file."""
+    return float(f"{number:.6g}")
+
+
+_Kind = TypeVar("_Kind")
+
+
+def _plain(look: Any, kind: type[_Kind]) -> _Kind:
+    return msgspec.convert(_rounded(msgspec.to_builtins(look, enc_hook=_without_numpy)), kind)
+
+
+def _without_numpy(value: Any) -> Any:
+    """What a task has computed, as ordinary numbers."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise ValueError(f"{value!r} is neither a shape nor a number.")
 
 
 def _rounded(value: Any) -> Any:
-    """Numbers with six digits: enough for any screen, and short."""
     if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    if value is None or isinstance(value, bool | str | int):
-        return value
+        return {name: _rounded(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_rounded(item) for item in value]
-    return float(f"{float(value):.6g}")
-
-
-KINDS: dict[str, type[Shape]] = {kind.__name__.lower(): kind for kind in (Circle, Polygon, Line, Text)}
-
-
-def shapes_from_json(shapes: Sequence[dict[str, Any]]) -> list[Shape]:
-    """Shapes from plain data, or a ValueError if some are none."""
-    try:
-        return [_made(KINDS[shape["kind"]], shape) for shape in shapes]
-    except (KeyError, TypeError, AttributeError):
-        raise ValueError("These data do not describe shapes.") from None
-
-
-Made = TypeVar("Made")
-
-
-def _made(kind: type[Made], data: dict[str, Any]) -> Made:
-    """A thing of a kind from its named parts; names that the kind does not know are left out."""
-    known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
-    return kind(**{name: value for name, value in data.items() if name in known})
+    if not isinstance(value, float):
+        return value
+    if not math.isfinite(value):
+        raise ValueError(f"There is no place for the number {value}.")
+    return six_digits(value)

@@ -1,6 +1,38 @@
-"""Learning macro-actions (MAGIC: Lee, Cai, Hsu 2021).
+"""Learning macro-actions (Lee, Cai, Hsu 2021).
 
 A generator maps belief and context to the parameters of a macro-action set; a critic learns what value the planner
-finds with such a set, and the generator follows the critic uphill. Only `networks`, `objectives`, `learner`,
-`state`, `trainer` and `ablation` need torch: a robot plans with a trained generator without it.
+finds with such a set, and the generator follows the critic uphill. This needs torch; planning with a trained generator
+does not (`magic_pomdp.magic`).
 """
+
+from typing import TYPE_CHECKING
+
+from magic_pomdp._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from magic_pomdp.core.learning_hints import Mirror as Mirror
+    from magic_pomdp.learning.ablation import ablate as ablate
+    from magic_pomdp.learning.settings import TrainSettings as TrainSettings
+    from magic_pomdp.learning.trainer import Trained as Trained
+    from magic_pomdp.learning.trainer import train as train
+
+__all__ = [
+    "Mirror",
+    "TrainSettings",
+    "Trained",
+    "ablate",
+    "train",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "core.learning_hints": ("Mirror",),
+        "learning.ablation": ("ablate",),
+        "learning.settings": ("TrainSettings",),
+        "learning.trainer": (
+            "Trained",
+            "train",
+        ),
+    },
+)

@@ -1,7 +1,7 @@
 """What a training's workers do: run episodes with the generator as it is now, and bring back the experience."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +9,14 @@ import numpy as np
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.randomness import new_stream, stream_key
 from magic_pomdp.core.task import Task
-from magic_pomdp.learning.generator import Features, Generator, GeneratorShape, draw_normal, place
 from magic_pomdp.learning.replay import Experience
 from magic_pomdp.macros.spaces import MacroSpace
-from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespot
+from magic_pomdp.magic.generator import Features, Generator, draw_normal, place
+from magic_pomdp.magic.planner import MagicPlanner
+from magic_pomdp.magic.shape import GeneratorShape
 from magic_pomdp.planners.plan import Budget, Plan
 from magic_pomdp.running.episode import EpisodeRecord, run_episode
-from magic_pomdp.running.evaluate import warm_up
+from magic_pomdp.running.evaluating import warm_up
 
 TRAINING, EVALUATION, FINAL = range(3)
 """Purposes of an episode. Each has its own luck, so that nothing is evaluated on the episodes it has learned from."""
@@ -45,7 +46,7 @@ class Collected:
     """None from an evaluation, and from an episode that ended before its first plan."""
 
 
-class Board:
+class WeightBoard:
     """The weights for all workers to see, in a file that they map into memory.
 
     A worker that reads while the learner writes finds some weights newer than others, which does no harm. Version 0
@@ -70,7 +71,7 @@ class Board:
         return int(self._versions[row])
 
     def read(self, row: int) -> np.ndarray:
-        return self._weights[row].copy()
+        return np.array(self._weights[row])
 
 
 @dataclass(frozen=True)
@@ -85,34 +86,62 @@ class Collecting:
     plan_steps: int
     evaluation_steps: int
     warmup_std: float
-    despot: DespotSettings = field(default_factory=DespotSettings)
 
     def __call__(self) -> Callable[[EpisodeJob], Collected]:
         collector = Collector(self)
-        warm_up(self.task, collector.despot)
+        warm_up(self.task, collector.planner)
         return collector.run
 
 
+class DrawnParameters:
+    """Parameters that fit an episode's purpose: noisy ones to learn from, the mean ones to be judged."""
+
+    def __init__(self, setup: Collecting) -> None:
+        self.space: MacroSpace = setup.task.macro_space(setup.macro_length)
+        self.purpose = TRAINING
+        self.particles = self.context = self.parameters = np.empty(0)
+        """What the networks saw of the last belief and context, and what was drawn for them."""
+        self._shape, self._warmup_std = setup.shape, setup.warmup_std
+        self._board = WeightBoard(setup.board, setup.shape.weight_count)
+        self._features = Features(setup.task, setup.shape)
+        self._generator: Generator | None = None
+        self._known = (-1, -1)
+
+    def __call__(
+        self, belief: Belief | np.ndarray, context: np.ndarray | None, seed: int | np.uint64 = 0
+    ) -> np.ndarray:
+        self.particles, self.context = self._features(belief, context)
+        generator = self._current(LIVE if self.purpose == TRAINING else EVALUATED)
+        if generator is None:
+            noise = self._warmup_std * draw_normal(new_stream(seed, SAMPLING), self.space.start.shape)
+            self.parameters = place(self.space.start + noise, self.space.kind)
+        elif self.purpose == TRAINING:
+            self.parameters = generator.sample(self.particles, self.context, new_stream(seed, SAMPLING))
+        else:
+            self.parameters = generator.mean(self.particles, self.context)
+        return self.parameters
+
+    def _current(self, row: int) -> Generator | None:
+        version = self._board.version(row)
+        if version > 0 and self._known != (row, version):
+            self._generator, self._known = Generator(self._shape, self._board.read(row)), (row, version)
+        return self._generator if version > 0 else None
+
+
 class Collector:
-    """A worker: one planner for episodes of all purposes."""
+    """A worker: one planner, the one that will use the generator, for episodes of all purposes."""
 
     def __init__(self, setup: Collecting) -> None:
         self.setup, self.task = setup, setup.task
-        self.space: MacroSpace = self.task.macro_space(setup.macro_length)
-        self.macro_length = self.space.length
-        self.board = Board(setup.board, setup.shape.weight_count)
-        self.features = Features(self.task, setup.shape)
-        self.despot = MacroDespot(self.task, self.space.decode(self.space.start), setup.despot)
-        self._generator: Generator | None = None
-        self._known = (-1, -1)
-        self._job = EpisodeJob(TRAINING, 0)
-        self._rows: list[tuple] = []
+        self.source = DrawnParameters(setup)
+        self.planner = MagicPlanner(setup.task, source=self.source)
+        self._rows: list[tuple[np.ndarray | float, ...]] = []
 
     def run(self, job: EpisodeJob) -> Collected:
         """Run an episode, planning ahead where the task does not wait: so will whoever uses the generator."""
-        self._job, self._rows = job, []
+        self.source.purpose, self._rows = job.purpose, []
         seed = purpose_seed(self.setup.seed, job.purpose)
-        record = run_episode(self.task, self, seed, job.number, concurrent=self.task.concurrent)
+        record = run_episode(self.task, self, seed, job.number, plans_ahead=self.task.concurrent)
         if job.purpose != TRAINING or not self._rows:  # an episode may end before the first plan
             return Collected(record, None)
         columns = zip(*self._rows, strict=True)
@@ -121,35 +150,28 @@ class Collector:
     def plan(
         self,
         belief: Belief | np.ndarray,
-        context: np.ndarray,
+        context: np.ndarray | None = None,
         *,
         budget: Budget | None = None,
         seed: int | np.uint64 = 0,
     ) -> Plan:
-        """Plan with parameters that fit the episode's purpose: noisy ones to learn from, the mean ones to be judged."""
-        training, count = self._job.purpose == TRAINING, self.space.count
-        particles, known = self.features(belief, context)
-        generator = self._current(LIVE if training else EVALUATED)
-        if generator is None:
-            noise = self.setup.warmup_std * draw_normal(new_stream(seed, SAMPLING), self.space.start.shape)
-            parameters = place(self.space.start + noise, self.space.kind)
-        elif training:
-            parameters = generator.sample(particles, known, new_stream(seed, SAMPLING))
-        else:
-            parameters = generator.mean(particles, known)
+        """Plan with the budget of the episode's purpose, and keep what there is to learn from."""
+        training = self.source.purpose == TRAINING
         budget = budget or Budget(steps=self.setup.plan_steps if training else self.setup.evaluation_steps)
-        plan = self.despot.plan(belief, context, macro_actions=self.space.decode(parameters), budget=budget, seed=seed)
+        plan = self.planner.plan(belief, context, budget=budget, seed=seed)
         if training:
-            assert plan.values is not None
-            floor = plan.values[count:].max(initial=-np.inf)
-            self._rows.append((particles, known, parameters, plan.value, plan.values[:count], floor))
+            self._rows.append(self._learned())
         return plan
 
-    def _current(self, row: int) -> Generator | None:
-        version = self.board.version(row)
-        if version > 0 and self._known != (row, version):
-            self._generator, self._known = Generator(self.setup.shape, self.board.read(row)), (row, version)
-        return self._generator if version > 0 else None
+    def _learned(self) -> tuple[np.ndarray | float, ...]:
+        """An experience of one plan: what the search found with the parameters that were drawn for it, whatever other
+        actions the planner has tried."""
+        found, source = self.planner.searched, self.source
+        assert found is not None
+        assert found.values is not None
+        drawn, fixed = np.split(found.values, [source.space.count])
+        floor = fixed.max(initial=-np.inf)
+        return source.particles, source.context, source.parameters, found.value, drawn, floor
 
 
 def purpose_seed(seed: int, purpose: int) -> int:

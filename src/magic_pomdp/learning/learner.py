@@ -7,9 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from magic_pomdp.core.learning_hints import Mirror
 from magic_pomdp.core.randomness import stream_key
-from magic_pomdp.core.task import Mirror
-from magic_pomdp.learning.generator import GeneratorShape
 from magic_pomdp.learning.mirroring import reflected
 from magic_pomdp.learning.networks import FlatCritic, GeneratorNetwork, Normaliser, SetCritic
 from magic_pomdp.learning.objectives import (
@@ -21,10 +20,12 @@ from magic_pomdp.learning.objectives import (
 )
 from magic_pomdp.learning.replay import Experience, Replay
 from magic_pomdp.learning.settings import TrainSettings
+from magic_pomdp.magic.shape import GeneratorShape
+from magic_pomdp.results.metrics import Measured
 
-BEGINNING, UPDATE = range(2)
+_BEGINNING, _UPDATE = range(2)
 """What a random number of the learner is for."""
-LARGEST_GRADIENT = 1.0
+_LARGEST_GRADIENT = 1.0
 """Gradients of critic and generator are shortened to this norm."""
 
 
@@ -41,7 +42,7 @@ class Learner:
         self.shape, self.settings, self.mirrors = shape, settings, mirrors
         self.updates = 0
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(_seed(settings.seed, BEGINNING))
+            torch.manual_seed(_seed(settings.seed, _BEGINNING))
             self.normaliser = Normaliser(shape)
             self.generator = GeneratorNetwork(shape, start, settings.std)
             self.critic = (SetCritic if settings.critic == "set" else FlatCritic)(shape, settings.critic_width)
@@ -62,9 +63,9 @@ class Learner:
         centre, scale = float(experience.value.mean()), float(experience.value.std())
         self.value_scale = torch.tensor([centre, max(scale, 1e-3 * abs(centre), 1e-6)])
 
-    def update(self, replay: Replay) -> dict[str, float]:
+    def update(self, replay: Replay) -> Measured:
         """Learn from a batch; what was measured on the way. Raises Diverged before anything is spoilt."""
-        random = torch.Generator().manual_seed(_seed(self.settings.seed, UPDATE, self.updates))
+        random = torch.Generator().manual_seed(_seed(self.settings.seed, _UPDATE, self.updates))
         rows = torch.randint(len(replay), (self.settings.batch,), generator=random).numpy()
         turned = torch.rand(len(self.mirrors), len(rows), generator=random).numpy() < 0.5
         batch = reflected(replay.rows(rows), self.mirrors, turned)
@@ -91,21 +92,21 @@ class Learner:
         with torch.no_grad():
             self.log_alpha.clamp_(*LOG_ALPHA_RANGE)
         self.updates += 1
-        return {
-            "critic_loss": critic_loss.item(),
-            "critic_error": float((judged.value - value).abs().mean().item() * scale),
-            "expected_value": float(expected.mean().item() * scale + centre),
-            "entropy": mean_entropy,
-            "std": float(std.mean().item()),
-            "alpha": alpha,
-        }
+        return Measured(
+            critic_loss=critic_loss.item(),
+            critic_error=float((judged.value - value).abs().mean().item() * scale),
+            expected_value=float(expected.mean().item() * scale + centre),
+            entropy=mean_entropy,
+            std=float(std.mean().item()),
+            alpha=alpha,
+        )
 
     def _descend(self, name: str, loss: Tensor, weights: Sequence[Tensor]) -> None:
         """One step of an optimiser; only the gradients of these weights are computed."""
         gradients = torch.autograd.grad(loss, weights, allow_unused=True)
         for weight, gradient in zip(weights, gradients, strict=True):
             weight.grad = gradient
-        length = nn.utils.clip_grad_norm_(weights, LARGEST_GRADIENT)
+        length = nn.utils.clip_grad_norm_(weights, _LARGEST_GRADIENT)
         if not (math.isfinite(loss.item()) and math.isfinite(length.item())):
             raise Diverged(
                 f"The {name}'s objective is {loss.item()}, and its gradient {length.item()}, in update {self.updates}."

@@ -2,12 +2,13 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
+from magic_pomdp.core.statistics import mean, standard_error
+from magic_pomdp.results.metrics import EvaluationReport, Measured
 from magic_pomdp.running.episode import EpisodeRecord
-from magic_pomdp.running.statistics import mean, standard_error
 
 
 @dataclass
@@ -38,20 +39,29 @@ class RunningEvaluation:
         """How far it is, for a person."""
         return f"{len(self.records)} of {self.episodes} episodes"
 
-    def report(self) -> dict[str, Any]:
-        """The result, as JSON."""
+    def report(self) -> EvaluationReport:
+        """The result; whether it is the best, or the final one, is for others to know."""
         records = list(self.records.values())
         returns = [record.total_return for record in records]
-        return {
-            "minutes": self.minutes,
-            "updates": self.updates,
-            "episodes": len(records),
-            "plan_steps": self.plan_steps,
-            "concurrent": self.concurrent,
-            "return_mean": mean(returns),
-            "return_stderr": standard_error(returns),
-            "success_rate": mean([record.outcome == "success" for record in records]),
-        }
+        return EvaluationReport(
+            minutes=self.minutes,
+            updates=self.updates,
+            episodes=len(records),
+            plan_steps=self.plan_steps,
+            concurrent=self.concurrent,
+            return_mean=mean(returns),
+            return_stderr=standard_error(returns),
+            success_rate=mean([record.outcome == "success" for record in records]),
+        )
+
+
+class Reading(NamedTuple):
+    """What a meter shows."""
+
+    updates_per_second: float
+    plans_per_second: float
+    measured: Measured | None
+    """The mean over all updates; None if there were none."""
 
 
 class Meter:
@@ -59,18 +69,16 @@ class Meter:
 
     def __init__(self) -> None:
         self.since, self.plans = 0.0, 0
-        self._sums: dict[str, float] = {}
-        self._updates = 0
+        self._measured: list[Measured] = []
 
-    def add(self, measured: dict[str, float]) -> None:
-        self._updates += 1
-        for name, value in measured.items():
-            self._sums[name] = self._sums.get(name, 0.0) + value
+    def add(self, measured: Measured) -> None:
+        """Count an update."""
+        self._measured.append(measured)
 
-    def read(self, now: float) -> dict[str, float]:
+    def read(self, now: float) -> Reading:
         """The means and rates; they begin anew."""
-        passed = max(now - self.since, 1e-9)
-        report = {"updates_per_second": self._updates / passed, "plans_per_second": self.plans / passed}
-        report |= {name: total / self._updates for name, total in self._sums.items()}
-        self.since, self.plans, self._updates, self._sums = now, 0, 0, {}
-        return report
+        passed, measured = max(now - self.since, 1e-9), self._measured
+        means = {name: mean([getattr(one, name) for one in measured]) for name in Measured.__struct_fields__}
+        reading = Reading(len(measured) / passed, self.plans / passed, Measured(**means) if measured else None)
+        self.since, self.plans, self._measured = now, 0, []
+        return reading

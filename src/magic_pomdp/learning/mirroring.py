@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from magic_pomdp.core.task import Mirror, Task
-from magic_pomdp.learning.generator import GeneratorShape
+from magic_pomdp.core.learning_hints import Mirror
+from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.learning.replay import Experience
+from magic_pomdp.magic.shape import GeneratorShape
 
 
 def check_mirrors(task: Task, shape: GeneratorShape) -> tuple[Mirror, ...]:
@@ -21,7 +22,9 @@ def check_mirrors(task: Task, shape: GeneratorShape) -> tuple[Mirror, ...]:
         ):  # fmt: skip
             given = getattr(mirror, name)
             if len(given) != count and not (name.endswith("shifts") and len(given) == 1):
-                raise ValueError(f"The {name} of a mirror of {task.name} must be {count} numbers, not {len(given)}.")
+                raise ValueError(
+                    f"The {name} of a mirror of {task_name(task)} must be {count} numbers, not {len(given)}."
+                )
     return mirrors
 
 

@@ -1,4 +1,4 @@
-"""Generator and critic as torch modules. `generator.py` runs the trained generator without torch.
+"""Generator and critic as torch modules. `magic/generator.py` runs the trained generator without torch.
 
 Both begin with a deep set: every particle passes the same layers, and the mean over particles describes the belief,
 beside its mean, spread and log-spread. Members of a particle (cars, say) pass layers of their own first, and their mean
@@ -6,22 +6,24 @@ and largest describe them to the particle's layer. All inputs are normalised wit
 """
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from magic_pomdp.learning.generator import NORM_EPSILON, SMALLEST_SPREAD, GeneratorShape
 from magic_pomdp.learning.replay import Experience
+from magic_pomdp.magic.generator import NORM_EPSILON, SMALLEST_SPREAD
+from magic_pomdp.magic.shape import GeneratorShape
 
-SHARPNESS = 10.0
+_SHARPNESS = 10.0
 """Of the soft maximum over macro-actions, for values measured in their standard deviations."""
-PART = 32
+_PART = 32
 """Beliefs whose particles are looked at together."""
-SMALLEST_STD = 0.01
+_SMALLEST_STD = 0.01
 """Of a critic's prediction, in the same unit."""
 
 
@@ -80,7 +82,7 @@ class Normaliser(nn.Module):
         members = None
         if self.shape.members > 0:
             size = self.shape.members, self.shape.member_features
-            members = particles[..., self.shape.own_features :].unflatten(-1, size)
+            members = particles[..., self.shape.own_features :].reshape(*particles.shape[:-1], *size)
             members = (members - self.get_buffer("member_centre")) / self.get_buffer("member_scale")
             particles = particles[..., : self.shape.own_features]
         mean = particles.mean(dim=1, keepdim=True)
@@ -111,7 +113,7 @@ class BeliefEncoder(nn.Linear):
     def forward(self, inputs: Inputs) -> Tensor:  # type: ignore[override]
         """(batch, summary)."""
         if inputs.members is None:
-            return torch.cat([_PooledLayer.apply(inputs.each, self.weight, self.bias), inputs.belief], dim=-1)
+            return torch.cat([_pooled_layer(inputs.each, self.weight, self.bias), inputs.belief], dim=-1)
         each = functional.relu(self.second(functional.relu(self.first(inputs.members))))
         members = torch.cat([each.mean(2), each.amax(2)], dim=-1)
         layer = functional.relu(super().forward(torch.cat([inputs.each, members], dim=-1)))
@@ -123,20 +125,23 @@ class _PooledLayer(torch.autograd.Function):
     whole layer of all particles would spend most of an update on the way to memory and back."""
 
     @staticmethod
-    def forward(ctx, each: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    def forward(ctx: Any, each: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         ctx.save_for_backward(each, weight, bias)
-        return torch.cat([functional.linear(part, weight, bias).relu_().mean(1) for part in each.split(PART)])
+        return torch.cat([functional.linear(part, weight, bias).relu_().mean(1) for part in torch.split(each, _PART)])
 
     @staticmethod
-    def backward(ctx, gradient: Tensor):
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, Tensor]:
         each, weight, bias = ctx.saved_tensors
         for_weight, for_bias = torch.zeros_like(weight), torch.zeros_like(bias)
-        for part, wanted in zip(each.split(PART), (gradient / each.shape[1]).split(PART), strict=True):
+        for part, wanted in zip(torch.split(each, _PART), torch.split(gradient / each.shape[1], _PART), strict=True):
             layer = functional.linear(part, weight, bias)
             back = torch.gt(layer, 0.0, out=layer).mul_(wanted[:, None]).flatten(0, 1)
             for_weight.addmm_(back.t(), part.flatten(0, 1))
             for_bias += back.sum(0)
         return None, for_weight, for_bias
+
+
+_pooled_layer: Callable[[Tensor, Tensor, Tensor], Tensor] = _PooledLayer.apply
 
 
 class GeneratorNetwork(nn.Module):
@@ -180,7 +185,7 @@ class GeneratorNetwork(nn.Module):
         """Parameters (batch, count, size) whose gradients reach the weights, and the stds behind them."""
         mean, std = self(inputs)
         free = mean + std[..., None] * torch.randn(mean.shape, generator=random)
-        return (functional.normalize(free, dim=-1) if self.shape.kind == "sphere" else _IntoBox.apply(free)), std
+        return (functional.normalize(free, dim=-1) if self.shape.kind == "sphere" else _into_box(free)), std
 
 
 class _IntoBox(torch.autograd.Function):
@@ -188,14 +193,18 @@ class _IntoBox(torch.autograd.Function):
     as long as that is best, and comes back at once when it is not."""
 
     @staticmethod
-    def forward(ctx, free: Tensor) -> Tensor:
+    def forward(ctx: Any, free: Tensor) -> Tensor:
         ctx.save_for_backward(free)
         return free.clamp(-1.0, 1.0)
 
     @staticmethod
-    def backward(ctx, gradient: Tensor):
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
         (free,) = ctx.saved_tensors
-        return gradient * ((free.abs() <= 1.0) | (free * gradient > 0.0))
+        inwards: Tensor = (free.abs() <= 1.0) | (free * gradient > 0.0)
+        return gradient * inwards
+
+
+_into_box: Callable[[Tensor], Tensor] = _IntoBox.apply
 
 
 class Judgement(NamedTuple):
@@ -238,7 +247,7 @@ class SetCritic(nn.Module):
         values, values_raw = self.judge(each).unbind(-1)
         correction, value_raw = self.correct(torch.cat([each.mean(1), each.amax(1), known], dim=-1)).unbind(-1)
         candidates = torch.cat([values, floor[:, None]], dim=1)
-        value = torch.logsumexp(SHARPNESS * candidates, dim=1) / SHARPNESS + correction
+        value = torch.logsumexp(_SHARPNESS * candidates, dim=1) / _SHARPNESS + correction
         return Judgement(value, _std(value_raw), values, _std(values_raw))
 
 
@@ -269,4 +278,4 @@ def trunk(inputs: int, widths: tuple[int, ...], outputs: int) -> nn.Sequential:
 
 
 def _std(raw: Tensor) -> Tensor:
-    return functional.softplus(raw) + SMALLEST_STD
+    return functional.softplus(raw) + _SMALLEST_STD

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from magic_pomdp.learning.generator import GeneratorShape
+from magic_pomdp.magic.shape import GeneratorShape
 
 
 @dataclass(frozen=True)

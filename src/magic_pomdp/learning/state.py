@@ -1,25 +1,24 @@
 """What a training has reached, and the folder in which it is kept."""
 
-import dataclasses
-import json
-import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import numpy as np
 
-from magic_pomdp import __version__
+from magic_pomdp.core.saving import check_writable, make_folder
 from magic_pomdp.core.task import Task
-from magic_pomdp.learning.checkpoint import load_arrays, load_checkpoint, save_checkpoint
-from magic_pomdp.learning.generator import GeneratorShape
+from magic_pomdp.learning.checkpoint import CheckpointFile, load_checkpoint, save_checkpoint
 from magic_pomdp.learning.learner import Learner
 from magic_pomdp.learning.mirroring import check_mirrors
-from magic_pomdp.learning.model import MODEL, save_model, task_name
+from magic_pomdp.learning.question import TrainingQuestion, read_question, write_question
 from magic_pomdp.learning.replay import Replay
-from magic_pomdp.learning.settings import SETTINGS, TrainSettings, complete
-from magic_pomdp.running.saving import check_writable, make_folder, save_json
+from magic_pomdp.learning.settings import SETTINGS, TrainSettings
+from magic_pomdp.magic.arrays import load_arrays
+from magic_pomdp.magic.model import ModelCard, ModelFile, Score, save_model
+from magic_pomdp.magic.shape import GeneratorShape
+from magic_pomdp.results.metrics import EvaluationReport
 
 BEST = "best.safetensors"
 """The file of a training's best generator so far."""
@@ -38,9 +37,9 @@ def check_folder(folder: Path, resume: bool) -> None:
 class TrainingState:
     """Learner, replay, counters, evaluations: everything that a checkpoint keeps, and how it is kept."""
 
-    def __init__(self, task: Task, settings: TrainSettings, folder: Path, command: str) -> None:
-        self.task, self.settings, self.folder, self.command = task, settings, folder, command
-        self.space = task.macro_space(settings.macro_length or task.macro_length)
+    def __init__(self, task: Task, settings: TrainSettings, folder: Path, place: str = "") -> None:
+        self.task, self.settings, self.folder = task, settings, folder
+        self.space = task.macro_space(settings.length_in(task))
         self.shape = GeneratorShape.for_task(
             task,
             self.space,
@@ -50,15 +49,16 @@ class TrainingState:
             conditioning=settings.conditioning,
             std_range=(settings.std_min, settings.std_max),
         )
+        self.question = TrainingQuestion.of(task, settings, self.space, self.shape, place)
         mirrored = settings.mirror and settings.conditioning != "belief"  # a context that is hidden has no image
         mirrors = check_mirrors(task, self.shape) if mirrored else ()
         self.learner = Learner(self.shape, self.space.start, settings, mirrors)
         self.replay = Replay(self.shape, settings.replay)
         self.episodes = 0
         """Training episodes begun."""
-        self.history: list[dict[str, Any]] = []
+        self.history: list[EvaluationReport] = []
         """Every evaluation."""
-        self.best: dict[str, Any] | None = None
+        self.best: EvaluationReport | None = None
         """The best evaluation."""
         self.best_arrays: dict[str, np.ndarray] = {}
         """The generator that it was of."""
@@ -75,14 +75,14 @@ class TrainingState:
         return self._before + time.monotonic() - self._started
 
     @property
-    def curve(self) -> list[dict[str, Any]]:
+    def curve(self) -> list[EvaluationReport]:
         """The evaluations on the way, without the final one of the best generator."""
-        return [point for point in self.history if not point["final"]]
+        return [report for report in self.history if not report.final]
 
     @property
     def concluded(self) -> bool:
         """Whether the best generator has had its final evaluation."""
-        return bool(self.history) and self.history[-1]["final"]
+        return bool(self.history) and self.history[-1].final
 
     def open(self, resume: bool, say: Callable[[str], None]) -> None:
         """Make the folder ready; go on from its newest checkpoint if told to."""
@@ -90,27 +90,28 @@ class TrainingState:
             half_written.unlink(missing_ok=True)
         if resume:
             self._restore(say)
-        save_json(self.folder / SETTINGS, self._identity() | {"command": self.command})
+        write_question(self.folder / SETTINGS, self.question)
         self.saved_at = self.seconds
 
-    def keep(self, report: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    def keep(self, report: EvaluationReport, arrays: dict[str, np.ndarray]) -> None:
         """Keep an evaluation of a generator, and the generator if it is the best."""
         self.history.append(report)
-        if report["best"]:
+        if report.best:
             self.best, self.best_arrays = report, arrays
-        if report["best"] or report["final"]:
+        if report.best or report.final:
             save_model(self.folder / BEST, self.shape, arrays, self._card(report))
 
     def save(self) -> None:
         """Write a checkpoint."""
-        about = self._identity() | {
-            "updates": self.learner.updates,
-            "plans": self.replay.added,
-            "episodes": self.episodes,
-            "seconds": self.seconds,
-            "warmed_up": self.warmed_up,
-            "history": self.history,
-        }
+        about = CheckpointFile(
+            **msgspec.structs.asdict(self.question),
+            updates=self.learner.updates,
+            plans=self.replay.added,
+            episodes=self.episodes,
+            seconds=self.seconds,
+            warmed_up=self.warmed_up,
+            history=tuple(self.history),
+        )
         save_checkpoint(self.folder, self.learner.state() | self.replay.state(), about, self.settings.keep)
         self.saved_at = self.seconds
 
@@ -118,7 +119,7 @@ class TrainingState:
         found = load_checkpoint(self.folder, say)
         try:
             if found is None:
-                self._check_same(json.loads((self.folder / SETTINGS).read_text(encoding="utf-8")))
+                self._check_same(read_question(self.folder / SETTINGS))
                 say(f"There is no checkpoint in {self.folder}: the training starts from the beginning.")
             else:
                 self._go_on(*found)
@@ -126,7 +127,7 @@ class TrainingState:
                     f"Resumed after {self.learner.updates:,} updates, {self.replay.added:,} plans and "
                     f"{self.seconds / 60:.1f} minutes."
                 )
-        except (KeyError, TypeError, RuntimeError, json.JSONDecodeError, UnicodeDecodeError):
+        except (KeyError, TypeError, RuntimeError, msgspec.DecodeError):
             raise ValueError(
                 f"The training in {self.folder} was begun by another version of magic-pomdp, or is damaged: choose "
                 "another folder."
@@ -134,74 +135,43 @@ class TrainingState:
         if not (self.folder / BEST).is_file() and not self.history:
             return
         try:
-            self.best_arrays, model = load_arrays(self.folder / BEST, MODEL)
-            self.best = {**model["card"]["chosen_by"], **{key: model["card"][key] for key in ("updates", "minutes")}}
+            self.best_arrays, model = load_arrays(self.folder / BEST, ModelFile)
+            card = model.card
+            self.best = EvaluationReport(
+                **msgspec.structs.asdict(card.chosen_by), updates=card.updates, minutes=card.minutes, best=True
+            )
         except ValueError as error:
             say(f"{error} The next evaluation makes a new one.")
 
-    def _go_on(self, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
+    def _go_on(self, arrays: dict[str, np.ndarray], about: CheckpointFile) -> None:
         """Be where a checkpoint was written."""
         self._check_same(about)
-        self.learner.restore(arrays, about["updates"])
-        self.replay.restore(arrays, about["plans"])
-        self.episodes, self.warmed_up = about["episodes"], about["warmed_up"]
-        self.history, self._before, self._started = about["history"], about["seconds"], time.monotonic()
+        self.learner.restore(arrays, about.updates)
+        self.replay.restore(arrays, about.plans)
+        self.episodes, self.warmed_up = about.episodes, about.warmed_up
+        self.history, self._before, self._started = list(about.history), about.seconds, time.monotonic()
 
-    def _check_same(self, about: dict[str, Any]) -> None:
-        mine = self._identity()
-        about = {**about, "task_parameters": _as_known_now(self.task, about["task_parameters"])}
-        for name, what in (("task", "task"), ("task_parameters", "task's parameters"), ("space", "macro-action space")):
-            if about[name] != mine[name]:
-                raise ValueError(
-                    f"The training in {self.folder} has another {what} ({about[name]}): resume it with that, or choose "
-                    "another folder."
-                )
-        different = self.settings.differences(about["settings"])
-        if different:
-            values = ", ".join(f"{name} {complete(about['settings'])[name]}" for name in different)
-            raise ValueError(f"The training in {self.folder} was begun with {values}: resume it with the same.")
+    def _check_same(self, stored: TrainingQuestion) -> None:
+        self.question.check_goes_on(stored, self.task, self.settings, self.folder)
 
-    def _identity(self) -> dict[str, Any]:
-        """What must be the same for a training to be resumed, and what is good to know."""
-        return {
-            "task": task_name(self.task),
-            "task_parameters": _parameters(self.task),
-            "space": self.space.describe(),
-            "shape": dataclasses.asdict(self.shape),
-            "settings": self.settings.to_json(),
-            "version": __version__,
-        }
-
-    def _card(self, score: dict[str, Any]) -> dict[str, Any]:
+    def _card(self, report: EvaluationReport) -> ModelCard:
         assert self.best is not None
-        known = ("return_mean", "return_stderr", "success_rate", "episodes", "plan_steps", "concurrent")
-        return {
-            **{name: value for name, value in self._identity().items() if name != "shape"},
-            "command": _that_repeats(self.command),
-            "seed": self.settings.seed,
-            "minutes": self.best["minutes"],
-            "updates": self.best["updates"],
-            "plans": self.replay.added,
-            "score": {name: score[name] for name in known if name in score},  # older trainings do not tell all
-            "chosen_by": {name: self.best[name] for name in known if name in self.best},
-        }
+        asked = self.question
+        return ModelCard(
+            task=asked.task,
+            task_parameters=asked.task_parameters,
+            space=asked.space,
+            settings=asked.settings,
+            software=asked.software,
+            command=asked.command,
+            seed=self.settings.seed,
+            minutes=self.best.minutes,
+            updates=self.best.updates,
+            plans=self.replay.added,
+            score=_score(report),
+            chosen_by=_score(self.best),
+        )
 
 
-def _that_repeats(command: str) -> str:
-    """A command to train the same elsewhere: without the folder of this training, and from the beginning."""
-    return re.sub(r" --(no-)?resume| --out[ =]('[^']*'|\S+)", "", command)
-
-
-def _parameters(task: Task) -> dict[str, Any]:
-    values = {item.name: getattr(task, item.name) for item in _settable(task)}
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
-
-
-def _as_known_now(task: Task, stored: dict[str, Any]) -> dict[str, Any]:
-    """Parameters that a checkpoint keeps: those that the task has got since then are at their defaults, and what is
-    none (checkpoints once kept what a task derives from its parameters, too) does not matter."""
-    return {item.name: stored.get(item.name, item.default) for item in _settable(task)}
-
-
-def _settable(task: Task) -> list[dataclasses.Field]:
-    return [item for item in dataclasses.fields(task) if item.init]  # type: ignore[arg-type]
+def _score(report: EvaluationReport) -> Score:
+    return Score(**{name: getattr(report, name) for name in Score.__struct_fields__})

@@ -15,11 +15,14 @@ from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import FrameType
 
+import msgspec
 import numpy as np
 import torch
 
+from magic_pomdp.core.saving import claimed
+from magic_pomdp.core.statistics import mean
 from magic_pomdp.core.task import Task
 from magic_pomdp.learning.collecting import (
     EVALUATED,
@@ -27,30 +30,32 @@ from magic_pomdp.learning.collecting import (
     FINAL,
     LIVE,
     TRAINING,
-    Board,
     Collected,
     Collecting,
     EpisodeJob,
+    WeightBoard,
 )
 from magic_pomdp.learning.learner import Diverged
 from magic_pomdp.learning.measuring import Meter, RunningEvaluation
 from magic_pomdp.learning.settings import TrainSettings
 from magic_pomdp.learning.state import BEST, TrainingState, check_folder
 from magic_pomdp.learning.watching import Watch
-from magic_pomdp.running.saving import claimed
-from magic_pomdp.running.statistics import mean
+from magic_pomdp.results.metrics import EvaluationReport, Progress
 from magic_pomdp.running.workers import JobFailed, poll_jobs
 
-BOARD = ".weights"
+_BOARD = ".weights"
 """The file in a training's folder from which workers read the weights."""
-PUBLISH_UPDATES = 10
+_PUBLISH_UPDATES = 10
 """Updates after which workers get new weights."""
-REPORT_SECONDS = 5.0
+_REPORT_SECONDS = 5.0
 """Time between reports."""
-RECENT = 100
+_RECENT = 100
 """Episodes of which the recent return is the mean."""
-IDLE_SECONDS = 0.2
+_IDLE_SECONDS = 0.2
 """How long to wait for an episode, when there is nothing else to do, before looking at the clock."""
+
+_Results = Generator[tuple[EpisodeJob, Collected] | None, None, None]
+"""Episodes as they are finished; None whenever none has been for a while."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +64,9 @@ class Trained:
 
     model: Path | None
     """The best generator; None if there has been no evaluation."""
-    score: dict[str, Any] | None
+    score: EvaluationReport | None
     """What it returned, in episodes that had no part in choosing it if there was time for these."""
-    curve: tuple[dict[str, Any], ...]
+    curve: tuple[EvaluationReport, ...]
     """The evaluations on the way, the first first."""
     updates: int
     plans: int
@@ -76,26 +81,28 @@ def train(
     folder: Path,
     resume: bool = False,
     watch: Watch | None = None,
-    command: str = "",
+    place: str = "",
 ) -> Trained:
     """Train a generator for a task; checkpoints, metrics and the best model go to a folder.
 
     `resume` goes on from the newest checkpoint there. Ctrl-C saves and ends the training; it is then `stopped_by`
     "interrupt". A loss, gradient or value that is not finite raises Diverged, after saving the state before it.
+    `place` is what commands call the task (default: its name if they know it, else its module and class): the model's
+    card tells the command that trains the same.
     """
     watch = watch or Watch()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     _reuse_freed_memory()
     try:
-        trainer = Trainer(task, settings, folder, watch, command)
+        trainer = Trainer(task, settings, folder, watch, place)
         check_folder(folder, resume)
         with claimed(folder):
             try:
                 trainer.prepare(resume)
                 return trainer.run()
             finally:
-                (folder / BOARD).unlink(missing_ok=True)
+                (folder / _BOARD).unlink(missing_ok=True)
     finally:
         torch.set_num_threads(threads)
 
@@ -103,15 +110,15 @@ def train(
 class Trainer:
     """The loop of a training, and what it needs beside the state."""
 
-    def __init__(self, task: Task, settings: TrainSettings, folder: Path, watch: Watch, command: str) -> None:
+    def __init__(self, task: Task, settings: TrainSettings, folder: Path, watch: Watch, place: str = "") -> None:
         self.task, self.settings, self.watch = task, settings, watch
-        self.state = TrainingState(task, settings, folder, command)
+        self.state = TrainingState(task, settings, folder, place)
         self.learner, self.replay = self.state.learner, self.state.replay
         self.lockstep = settings.worker_count == 0
         self._evaluated_at = 0.0
         self._interrupted = self._concluding = False
         self._evaluation: RunningEvaluation | None = None
-        self._recent: deque[float] = deque(maxlen=RECENT)
+        self._recent: deque[float] = deque(maxlen=_RECENT)
         self._meter = Meter()
 
     # ------------------------------------------------------------------------------------------------ start and end
@@ -119,7 +126,7 @@ class Trainer:
     def prepare(self, resume: bool) -> None:
         """Make the folder ready; go on from the newest checkpoint if told to."""
         self.state.open(resume, self.watch.say)
-        self._board = Board(self.state.folder / BOARD, self.state.shape.weight_count, create=True)
+        self._board = WeightBoard(self.state.folder / _BOARD, self.state.shape.weight_count, create=True)
         self._evaluated_at = self._meter.since = self.state.seconds
         if self.state.warmed_up:
             self._board.write(LIVE, self.learner.generator_vector())
@@ -146,7 +153,7 @@ class Trainer:
             stopped_by="interrupt" if self._interrupted else stopped_by,
         )
 
-    def _loop(self, results: Iterator) -> str:
+    def _loop(self, results: _Results) -> str:
         while True:
             stopped_by = self._why_stop()
             if stopped_by:
@@ -170,10 +177,10 @@ class Trainer:
         return None
 
     def _evaluations_since_best(self) -> int:
-        returns = [point["return_mean"] for point in self.state.curve]
+        returns = [report.return_mean for report in self.state.curve]
         return len(returns) - 1 - returns.index(max(returns)) if returns else 0
 
-    def _conclude(self, results: Iterator) -> None:
+    def _conclude(self, results: _Results) -> None:
         """Evaluate the last generator, then the best one on episodes that had no part in choosing it."""
         self._concluding = True
         if self._evaluation is None and (self.state.best is None or self._last_evaluated() < self.learner.updates):
@@ -191,7 +198,7 @@ class Trainer:
 
     def _last_evaluated(self) -> int:
         """Updates of the last generator that was evaluated."""
-        return max((point["updates"] for point in self.state.curve), default=-1)
+        return max((report.updates for report in self.state.curve), default=-1)
 
     # ---------------------------------------------------------------------------------------------------- learning
 
@@ -210,10 +217,10 @@ class Trainer:
             self.state.save()
             raise
         self._meter.add(measured)
-        if not self.lockstep and self.learner.updates % PUBLISH_UPDATES == 0:
+        if not self.lockstep and self.learner.updates % _PUBLISH_UPDATES == 0:
             self._board.write(LIVE, self.learner.generator_vector())
 
-    def _take(self, results: Iterator) -> None:
+    def _take(self, results: _Results) -> None:
         """Take the result of an episode, if there is one."""
         if self.lockstep and self.state.warmed_up:
             self._board.write(LIVE, self.learner.generator_vector())
@@ -248,20 +255,20 @@ class Trainer:
 
     # ----------------------------------------------------------------------------------------------------- episodes
 
-    def _results(self) -> Generator[tuple[EpisodeJob, Collected] | None, None, None]:
+    def _results(self) -> _Results:
         settings = self.settings
         setup = Collecting(
             task=self.task,
             shape=self.state.shape,
             macro_length=self.state.space.length,
-            board=(self.state.folder / BOARD).resolve(),
+            board=(self.state.folder / _BOARD).resolve(),
             seed=settings.seed,
             plan_steps=settings.plan_steps,
             evaluation_steps=settings.evaluation_steps,
             warmup_std=settings.warmup_std,
         )
         return poll_jobs(
-            setup, self._jobs(), settings.worker_count, "Episode", lambda: 0.0 if self._busy() else IDLE_SECONDS
+            setup, self._jobs(), settings.worker_count, "Episode", lambda: 0.0 if self._busy() else _IDLE_SECONDS
         )
 
     def _busy(self) -> bool:
@@ -291,18 +298,13 @@ class Trainer:
 
     def _finish_evaluation(self, evaluation: RunningEvaluation) -> None:
         self._evaluation = None
-        report = evaluation.report()
+        report, best = evaluation.report(), self.state.best
         if evaluation.purpose == FINAL:
-            assert self.state.best is not None
-            report |= {
-                "best": False,
-                "final": True,
-                "updates": self.state.best["updates"],
-                "minutes": self.state.best["minutes"],
-            }
+            assert best is not None
+            report = msgspec.structs.replace(report, final=True, updates=best.updates, minutes=best.minutes)
         else:
-            better = self.state.best is None or report["return_mean"] > self.state.best["return_mean"]
-            report |= {"best": better, "final": False}
+            better = best is None or report.return_mean > best.return_mean
+            report = msgspec.structs.replace(report, best=better)
         self.state.keep(report, evaluation.arrays)
         self.watch.evaluated(report, self.state.curve)
         self.state.save()
@@ -322,24 +324,27 @@ class Trainer:
 
     def _tell(self) -> None:
         """Report when it is time to."""
-        if self.state.seconds - self._meter.since >= REPORT_SECONDS:
+        if self.state.seconds - self._meter.since >= _REPORT_SECONDS:
             self.watch.progress(self._report())
 
-    def _report(self) -> dict[str, Any]:
+    def _report(self) -> Progress:
         seconds, limit = self.state.seconds, self.settings.minutes
-        return {
-            "minutes": seconds / 60.0,
-            "minutes_left": None if limit is None else max(0.0, limit - seconds / 60.0),
-            "updates": self.learner.updates,
-            "plans": self.replay.added,
-            "replay": len(self.replay),
-            "episodes": self.state.episodes,
-            "warming_up": not self.state.warmed_up,
-            "recent_return": mean(list(self._recent)) if self._recent else None,
-            "evaluation": None if self._evaluation is None else self._evaluation.progress,
-            "best": None if self.state.best is None else self.state.best["return_mean"],
-            **self._meter.read(seconds),
-        }
+        reading = self._meter.read(seconds)
+        return Progress(
+            minutes=seconds / 60.0,
+            minutes_left=None if limit is None else max(0.0, limit - seconds / 60.0),
+            updates=self.learner.updates,
+            plans=self.replay.added,
+            replay=len(self.replay),
+            episodes=self.state.episodes,
+            warming_up=not self.state.warmed_up,
+            recent_return=mean(list(self._recent)) if self._recent else None,
+            evaluation=None if self._evaluation is None else self._evaluation.progress,
+            best=None if self.state.best is None else self.state.best.return_mean,
+            updates_per_second=reading.updates_per_second,
+            plans_per_second=reading.plans_per_second,
+            measured=reading.measured,
+        )
 
 
 @contextmanager
@@ -349,7 +354,7 @@ def _interrupts_noted(trainer: Trainer) -> Iterator[None]:
         yield
         return
 
-    def note(number: int, frame: Any) -> None:
+    def note(number: int, frame: FrameType | None) -> None:
         if trainer._interrupted:
             raise KeyboardInterrupt
         trainer._interrupted = True

@@ -1,20 +1,21 @@
 """What a person sees of a training: a live table or plain lines, a file of metrics, TensorBoard, a learning curve."""
 
-import json
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-METRICS = "metrics.jsonl"
+import msgspec
+
+from magic_pomdp.results.metrics import METRICS, EvaluationReport, MetricsLine, Note, Progress
+
 CURVE = "learning-curve.png"
-BEGINNING = "compiling or loading the planner …"
+_BEGINNING = "compiling or loading the planner …"
 """What a person sees before the first report."""
-LINE_SECONDS = 30.0
+_LINE_SECONDS = 30.0
 """Time between lines where there is no terminal."""
 
 
@@ -32,10 +33,10 @@ class Watch:
     def say(self, sentence: str) -> None:
         """Something that happened once."""
 
-    def progress(self, report: dict[str, Any]) -> None:
+    def progress(self, report: Progress) -> None:
         """How the training stands, every few seconds."""
 
-    def evaluated(self, report: dict[str, Any], history: list[dict[str, Any]]) -> None:
+    def evaluated(self, report: EvaluationReport, history: Sequence[EvaluationReport]) -> None:
         """The result of an evaluation, and of all evaluations so far."""
 
 
@@ -45,30 +46,21 @@ class MetricsFile(Watch):
     def __init__(self, folder: Path) -> None:
         self.path = folder / METRICS
         if self.path.is_file() and not self.path.read_bytes().endswith(b"\n"):
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write("\n")  # a training that was killed may have left half a line
+            with self.path.open("ab") as file:
+                file.write(b"\n")  # a training that was killed may have left half a line
 
     def say(self, sentence: str) -> None:
-        self._write({"event": "note", "text": sentence})
+        self._write(Note(text=sentence))
 
-    def progress(self, report: dict[str, Any]) -> None:
-        self._write({"event": "progress", **report})
+    def progress(self, report: Progress) -> None:
+        self._write(report)
 
-    def evaluated(self, report: dict[str, Any], history: list[dict[str, Any]]) -> None:
-        self._write({"event": "evaluation", **report})
+    def evaluated(self, report: EvaluationReport, history: Sequence[EvaluationReport]) -> None:
+        self._write(report)
 
-    def _write(self, line: dict[str, Any]) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-
-
-def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """All lines of a training's metrics that can be read."""
-    lines = []
-    for line in (folder / METRICS).read_text(encoding="utf-8").splitlines():
-        with suppress(json.JSONDecodeError):  # half a line, of a training that was killed
-            lines.append(json.loads(line))
-    return [line for line in lines if isinstance(line, dict)]
+    def _write(self, line: MetricsLine) -> None:
+        with self.path.open("ab") as file:
+            file.write(msgspec.json.encode(line) + b"\n")
 
 
 class CurvePicture(Watch):
@@ -77,18 +69,20 @@ class CurvePicture(Watch):
     def __init__(self, folder: Path, title: str) -> None:
         self.path, self.title = folder / CURVE, title
 
-    def evaluated(self, report: dict[str, Any], history: list[dict[str, Any]]) -> None:
+    def evaluated(self, report: EvaluationReport, history: Sequence[EvaluationReport]) -> None:
         draw_curve(self.path, self.title, history)
 
 
-def draw_curve(path: Path, title: str, history: list[dict[str, Any]]) -> None:
+def draw_curve(path: Path, title: str, history: Sequence[EvaluationReport]) -> None:
     """Save a picture of the evaluations of a training: mean return against minutes, with standard errors."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.0, 3.6), layout="constrained")
     axes = figure.subplots()
-    columns = {name: [point[name] for point in history] for name in ("minutes", "return_mean", "return_stderr")}
+    columns = {
+        name: [getattr(report, name) for report in history] for name in ("minutes", "return_mean", "return_stderr")
+    }
     axes.errorbar(columns["minutes"], columns["return_mean"], columns["return_stderr"], marker="o", ms=4, capsize=2)
     axes.set(title=title, xlabel="minutes of training", ylabel="return with the mean parameters")
     axes.grid(alpha=0.3)
@@ -109,16 +103,18 @@ class TensorBoard(Watch):
     def __exit__(self, *_: Any) -> None:
         self._writer.close()
 
-    def progress(self, report: dict[str, Any]) -> None:
-        self._add("training", report)
+    def progress(self, report: Progress) -> None:
+        self._add("training", report, report.updates)
+        if report.measured is not None:
+            self._add("training", report.measured, report.updates)
 
-    def evaluated(self, report: dict[str, Any], history: list[dict[str, Any]]) -> None:
-        self._add("evaluation", report)
+    def evaluated(self, report: EvaluationReport, history: Sequence[EvaluationReport]) -> None:
+        self._add("evaluation", report, report.updates)
 
-    def _add(self, group: str, report: dict[str, Any]) -> None:
-        for name, value in report.items():
+    def _add(self, group: str, numbers: msgspec.Struct, updates: int) -> None:
+        for name, value in msgspec.structs.asdict(numbers).items():
             if isinstance(value, int | float) and not isinstance(value, bool) and name != "updates":
-                self._writer.add_scalar(f"{group}/{name}", value, report["updates"])
+                self._writer.add_scalar(f"{group}/{name}", value, updates)
 
 
 class Lines(Watch):
@@ -131,13 +127,13 @@ class Lines(Watch):
     def say(self, sentence: str) -> None:
         self._write(sentence)
 
-    def progress(self, report: dict[str, Any]) -> None:
+    def progress(self, report: Progress) -> None:
         now = time.monotonic()
-        if now - self._last >= LINE_SECONDS:
+        if now - self._last >= _LINE_SECONDS:
             self._last = now
             self._write(progress_line(report))
 
-    def evaluated(self, report: dict[str, Any], history: list[dict[str, Any]]) -> None:
+    def evaluated(self, report: EvaluationReport, history: Sequence[EvaluationReport]) -> None:
         self._write(evaluation_line(report))
 
 
@@ -150,7 +146,7 @@ class Screen(Watch):
 
         self._title = title
         self._console = Console(stderr=True)
-        self._live = Live(f"{title}: {BEGINNING}", console=self._console, refresh_per_second=4, transient=True)
+        self._live = Live(f"{title}: {_BEGINNING}", console=self._console, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> "Screen":
         self._live.start()
@@ -162,10 +158,10 @@ class Screen(Watch):
     def say(self, sentence: str) -> None:
         self._console.print(sentence, markup=False, highlight=False)
 
-    def evaluated(self, report: dict[str, Any], history: list[dict[str, Any]]) -> None:
+    def evaluated(self, report: EvaluationReport, history: Sequence[EvaluationReport]) -> None:
         self.say(evaluation_line(report))
 
-    def progress(self, report: dict[str, Any]) -> None:
+    def progress(self, report: Progress) -> None:
         from rich.table import Table
 
         table = Table(show_header=False, title=self._title)
@@ -174,51 +170,46 @@ class Screen(Watch):
         self._live.update(table)
 
 
-def progress_rows(report: dict[str, Any]) -> dict[str, str]:
+def progress_rows(report: Progress) -> dict[str, str]:
     """A report in words, by name."""
+    left = "" if report.minutes_left is None else f", {report.minutes_left:.1f} left"
     rows = {
-        "time": f"{report['minutes']:.1f} minutes" + _left(report),
-        "updates": f"{report['updates']:,}; {report['updates_per_second']:.1f} a second",
-        "plans": f"{report['plans']:,}; {report['plans_per_second']:.1f} a second; {report['replay']:,} in the replay",
+        "time": f"{report.minutes:.1f} minutes{left}",
+        "updates": f"{report.updates:,}; {report.updates_per_second:.1f} a second",
+        "plans": f"{report.plans:,}; {report.plans_per_second:.1f} a second; {report.replay:,} in the replay",
     }
-    if report["recent_return"] is not None:
-        rows["return"] = (
-            f"{report['recent_return']:.1f} lately, in {report['episodes']:,} episodes with sampled parameters"
-        )
-    if "critic_loss" in report:
-        rows["critic"] = f"loss {report['critic_loss']:.3f}, error {report['critic_error']:.2f}"
+    if report.recent_return is not None:
+        rows["return"] = f"{report.recent_return:.1f} lately, in {report.episodes:,} episodes with sampled parameters"
+    if report.measured is not None:
+        measured = report.measured
+        rows["critic"] = f"loss {measured.critic_loss:.3f}, error {measured.critic_error:.2f}"
         rows["generator"] = (
-            f"expects {report['expected_value']:.2f}; entropy {report['entropy']:.2f}, std {report['std']:.3f}, "
-            f"α {report['alpha']:.4f}"
+            f"expects {measured.expected_value:.2f}; entropy {measured.entropy:.2f}, std {measured.std:.3f}, "
+            f"α {measured.alpha:.4f}"
         )
-    if report["warming_up"]:
+    if report.warming_up:
         rows["warm-up"] = "noisy handcrafted macro-actions; nothing is learned yet"
-    if report["evaluation"] is not None:
-        rows["evaluation"] = report["evaluation"]
-    if report.get("best") is not None:
-        rows["best"] = f"{report['best']:.1f} in an evaluation"
+    if report.evaluation is not None:
+        rows["evaluation"] = report.evaluation
+    if report.best is not None:
+        rows["best"] = f"{report.best:.1f} in an evaluation"
     return rows
 
 
-def _left(report: dict[str, Any]) -> str:
-    return "" if report.get("minutes_left") is None else f", {report['minutes_left']:.1f} left"
-
-
-def progress_line(report: dict[str, Any]) -> str:
+def progress_line(report: Progress) -> str:
     """A report in one line."""
     return " | ".join(f"{name}: {text}" for name, text in progress_rows(report).items())
 
 
-def evaluation_line(report: dict[str, Any]) -> str:
+def evaluation_line(report: EvaluationReport) -> str:
     """An evaluation in one line."""
-    if report["final"]:
-        beginning = f"The best generator, of {report['updates']:,} updates, on other episodes: return "
+    if report.final:
+        beginning = f"The best generator, of {report.updates:,} updates, on other episodes: return "
     else:
-        beginning = f"Evaluation after {report['minutes']:.1f} minutes, {report['updates']:,} updates: return "
+        beginning = f"Evaluation after {report.minutes:.1f} minutes, {report.updates:,} updates: return "
     return (
-        f"{beginning}{report['return_mean']:.1f} ± {report['return_stderr']:.1f}, success "
-        f"{report['success_rate']:.0%} in {report['episodes']} episodes"
-        + (" (the best so far)" if report["best"] else "")
+        f"{beginning}{report.return_mean:.1f} ± {report.return_stderr:.1f}, success "
+        f"{report.success_rate:.0%} in {report.episodes} episodes" + (" (the best so far)" if report.best else "")
     )
 
 
@@ -241,11 +232,11 @@ class Everyone(Watch):
         for watch in self.watches:
             watch.say(sentence)
 
-    def progress(self, report: dict[str, Any]) -> None:
+    def progress(self, report: Progress) -> None:
         for watch in self.watches:
             watch.progress(report)
 
-    def evaluated(self, report: dict[str, Any], history: list[dict[str, Any]]) -> None:
+    def evaluated(self, report: EvaluationReport, history: Sequence[EvaluationReport]) -> None:
         for watch in self.watches:
             watch.evaluated(report, history)
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from magic_pomdp.core.compiling import compiled, kernel
 
-SEGMENTS = 128
+_SEGMENTS = 128
 """Straight pieces that stand for a curve."""
-GROWTH = 1.125
+_GROWTH = 1.125
 """Step in which the scale of a curve grows until it holds enough chords."""
-TOLERANCE = 1e-5
+_TOLERANCE = 1e-5
 """Relative error of the scale at which the search ends."""
 
 
@@ -35,7 +35,7 @@ def decode_bezier(parameters: np.ndarray, length: int) -> np.ndarray:
     if length < 1:
         raise ValueError(f"A macro-action has at least length 1, not {length}.")
     headings = np.empty((len(parameters), length))
-    _decode(parameters, headings, np.empty(6), np.empty((2, SEGMENTS + 1)), np.empty((length, 2)))
+    _decode(parameters, headings, np.empty(6), np.empty((2, _SEGMENTS + 1)), np.empty((length, 2)))
     return headings
 
 
@@ -70,8 +70,8 @@ def _normalise(parameters, control):
 @compiled
 def _trace(control, xs, ys):
     """Sample B(t) = 3(1−t)²t c₁ + 3(1−t)t² c₂ + t³ c₃ at evenly spaced t."""
-    for i in range(SEGMENTS + 1):
-        t = i / SEGMENTS
+    for i in range(_SEGMENTS + 1):
+        t = i / _SEGMENTS
         first, second, third = 3.0 * (1.0 - t) ** 2 * t, 3.0 * (1.0 - t) * t * t, t * t * t
         xs[i] = first * control[0] + second * control[2] + third * control[4]
         ys[i] = first * control[1] + second * control[3] + third * control[5]
@@ -86,18 +86,18 @@ def _cut(xs, ys, chords):
     """
     wanted = float(len(chords))
     arc = 0.0
-    for i in range(SEGMENTS):
+    for i in range(_SEGMENTS):
         arc += math.sqrt((xs[i + 1] - xs[i]) ** 2 + (ys[i + 1] - ys[i]) ** 2)
     low, low_excess = wanted / arc, -0.5  # no chord is longer than its arc
-    high = GROWTH * low
+    high = _GROWTH * low
     high_excess = _march(xs, ys, high, chords) - wanted
     while high_excess < 0.0:
-        low, low_excess, high = high, high_excess, GROWTH * high
+        low, low_excess, high = high, high_excess, _GROWTH * high
         high_excess = _march(xs, ys, high, chords) - wanted
     last_moved = 0
-    while high - low > TOLERANCE * high and high_excess > TOLERANCE:
+    while high - low > _TOLERANCE * high and high_excess > _TOLERANCE:
         middle = high - high_excess * (high - low) / (high_excess - low_excess)
-        nudge = 0.5 * TOLERANCE * high  # just beyond the root, so that the upper end arrives there
+        nudge = 0.5 * _TOLERANCE * high  # just beyond the root, so that the upper end arrives there
         middle = min(max(middle + nudge, low + nudge), high - nudge)
         excess = _march(xs, ys, middle, chords) - wanted
         moved = 1 if excess >= 0.0 else -1
@@ -115,7 +115,7 @@ def _march(xs, ys, scale, chords):
     """Lay chords along the curve. How many fit, the unused rest counted as a fraction."""
     square = 1.0 / (scale * scale)
     x, y, count = 0.0, 0.0, 0
-    for ahead in range(1, SEGMENTS + 1):
+    for ahead in range(1, _SEGMENTS + 1):
         dx, dy = xs[ahead] - x, ys[ahead] - y
         while dx * dx + dy * dy >= square:
             # Back from this sample, outside the circle around (x, y), to where the last piece crosses it.
@@ -136,4 +136,4 @@ def _march(xs, ys, scale, chords):
 @compiled
 def _distance(xs, ys, x, y):
     """How far the end of the curve is."""
-    return math.sqrt((xs[SEGMENTS] - x) ** 2 + (ys[SEGMENTS] - y) ** 2)
+    return math.sqrt((xs[_SEGMENTS] - x) ** 2 + (ys[_SEGMENTS] - y) ** 2)

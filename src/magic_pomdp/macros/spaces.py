@@ -6,7 +6,7 @@ vector; in a *box* each of them lies in [−1, 1]. `start` is the handcrafted se
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from magic_pomdp.macros.straight import compass, directions
 
 Kind = Literal["sphere", "box"]
 """Where the parameters of a macro-action lie: on the unit sphere, or in [−1, 1] each."""
+SpaceDescription = dict[str, str | int | float | list[float]]
+"""What tells a space from others, as plain data."""
 
 
 class MacroSpace(Protocol):
@@ -44,8 +46,8 @@ class MacroSpace(Protocol):
     def decode(self, parameters: np.ndarray) -> MacroActions:
         """The macro-action set of parameters of shape (count, size)."""
 
-    def describe(self) -> dict[str, Any]:
-        """What tells this space from others, as JSON: a generator fits all spaces of the same description."""
+    def describe(self) -> SpaceDescription:
+        """What tells this space from others: a generator fits all spaces of the same description."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +76,13 @@ class BezierSpace:
         """Straight lines in evenly spread directions, their control points evenly spaced."""
         spread = np.repeat([1.0 / 3.0, 2.0 / 3.0, 1.0], 2)
         lines = np.tile(compass(self.curves), 3) * spread
-        return lines / np.linalg.norm(lines, axis=1, keepdims=True)
+        units: np.ndarray = lines / np.linalg.norm(lines, axis=1, keepdims=True)
+        return units
 
     def decode(self, parameters: np.ndarray) -> MacroActions:
         return _with_extra(directions(decode_bezier(parameters, self.length)), self.extra)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> SpaceDescription:
         return {"space": "bezier", "count": self.count, "size": self.size, "length": self.length}
 
 
@@ -128,7 +131,8 @@ class HeldActionSpace:
     @cached_property
     def start(self) -> np.ndarray:
         middle, half = self._range
-        return np.clip((np.array(self.handcrafted) - middle) / np.where(half > 0.0, half, 1.0), -1.0, 1.0)
+        parameters: np.ndarray = (np.array(self.handcrafted) - middle) / np.where(half > 0.0, half, 1.0)
+        return parameters.clip(-1.0, 1.0)
 
     def decode(self, parameters: np.ndarray) -> MacroActions:
         parameters = np.asarray(parameters, dtype=np.float64)
@@ -141,7 +145,7 @@ class HeldActionSpace:
         held = _with_extra(np.repeat(actions[:, None, :], self.length, axis=1), self.extra)
         return replace(held, first_only=self.count if self.first_only else 0)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> SpaceDescription:
         size = {"count": self.count, "size": self.size, "length": self.length}
         return {"space": "held action", **size, "least": list(self.least), "most": list(self.most)}
 
@@ -157,7 +161,7 @@ def check_length(length: int) -> None:
         raise ValueError(f"A macro-action has at least length 1, not {length}.")
 
 
-def _with_extra(actions: np.ndarray, extra: tuple) -> MacroActions:
+def _with_extra(actions: np.ndarray, extra: tuple[tuple[tuple[float, ...], ...], ...]) -> MacroActions:
     """The set of learned macro-actions (count, length, action_size) and of those that are always there."""
     count, length, size = actions.shape
     longest = max([length, *map(len, extra)])

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from magic_pomdp.core.macro_actions import MacroActions
-from magic_pomdp.macros.spaces import Kind, check_length
+from magic_pomdp.macros.spaces import Kind, SpaceDescription, check_length
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class TurnAndGoSpace:
     @cached_property
     def start(self) -> np.ndarray:
         speed, steer = np.array(self.handcrafted, dtype=np.float64).T
-        return np.clip(np.stack([2.0 * speed / self.top_speed - 1.0, steer / self.most_steer], axis=1), -1.0, 1.0)
+        return np.stack([2.0 * speed / self.top_speed - 1.0, steer / self.most_steer], axis=1).clip(-1.0, 1.0)
 
     def decode(self, parameters: np.ndarray) -> MacroActions:
         """It steers for one step more than half of those after the first, and then goes straight."""
@@ -52,6 +51,6 @@ class TurnAndGoSpace:
         actions[:, :turning, 1] = self.most_steer * np.clip(parameters[:, 1:], -1.0, 1.0)
         return MacroActions(actions, np.full(self.count, self.length))
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> SpaceDescription:
         size = {"count": self.count, "size": self.size, "length": self.length}
         return {"space": "turn and go", **size, "top speed": self.top_speed, "most steering": self.most_steer}

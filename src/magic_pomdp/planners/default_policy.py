@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from magic_pomdp.core.compiling import compiled, inlined
+from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import U64, derive, mix, seek
-from magic_pomdp.core.task import RUNNING
-from magic_pomdp.planners.tree import copy_row
+from magic_pomdp.planners.tree import add_scenario, copy_row, new_node
 
 HISTORY_START = U64(0xCBF29CE484222325)
 HISTORY_PRIME = U64(0x100000001B3)
@@ -24,17 +24,8 @@ class Choices(NamedTuple):
 
     actions: np.ndarray  # (M, L, A)
     lengths: np.ndarray  # int64 (M,)
-    fades: np.ndarray  # (M,) γ to the power of the length
+    discounts: np.ndarray  # (M,) γ to the power of the length
     first_only: int  # the first so many can be chosen at the root alone
-
-
-class Rules(NamedTuple):
-    """What a search is told."""
-
-    horizon: int  # primitive steps to look ahead
-    xi: float  # ξ
-    policy: int  # which default policy
-    price: float  # λ, at the root's time
 
 
 @inlined
@@ -64,7 +55,7 @@ def run_macro_action(task, context, choices, macro, state, key, depth, tree):
     The noise of a scenario at a time is the same whatever is done, so macro-actions are compared under equal luck.
     """
     random, observation, cells = tree.random, tree.observation, tree.cells
-    total, fade, history, outcome, steps = 0.0, 1.0, HISTORY_START, RUNNING, 0
+    total, discount, history, outcome, steps = 0.0, 1.0, HISTORY_START, Outcome.RUNNING, 0
     for i in range(choices.lengths[macro]):
         seek(random, key, depth + i)
         reward, outcome = task.step(context, state, choices.actions[macro, i], random, observation)
@@ -72,10 +63,10 @@ def run_macro_action(task, context, choices, macro, state, key, depth, tree):
             observation[j] /= cells[j]
         key_seen = np.int64(task.observation_key(observation)).view(np.uint64)
         history = (history ^ key_seen) * HISTORY_PRIME
-        total += fade * reward
-        fade *= task.discount
+        total += discount * reward
+        discount *= task.discount
         steps += 1
-        if outcome != RUNNING:
+        if outcome != Outcome.RUNNING:
             break
     return total, history, outcome, steps
 
@@ -83,16 +74,45 @@ def run_macro_action(task, context, choices, macro, state, key, depth, tree):
 @inlined
 def run_unobserved(task, context, choices, macro, state, key, depth, tree):
     """The same for a policy that does not look: what is earned, the outcome, and the steps taken."""
-    total, fade, outcome, steps = 0.0, 1.0, RUNNING, 0
+    total, discount, outcome, steps = 0.0, 1.0, Outcome.RUNNING, 0
     for i in range(choices.lengths[macro]):
         seek(tree.random, key, depth + i)
         reward, outcome = task.step_unobserved(context, state, choices.actions[macro, i], tree.random, tree.observation)
-        total += fade * reward
-        fade *= task.discount
+        total += discount * reward
+        discount *= task.discount
         steps += 1
-        if outcome != RUNNING:
+        if outcome != Outcome.RUNNING:
             break
     return total, outcome, steps
+
+
+@compiled
+def simulate(task, context, choices, macro, tree, node):
+    """Run a macro-action on all scenarios of a node, into the scratch arrays. What they earn, 1/K each."""
+    total, taken = 0.0, 0
+    for i in range(node.scenario_count):
+        row = node.first_scenario + i
+        copy_row(tree.states, row, tree.moved, i)
+        state, key = tree.moved[i], tree.keys[tree.scenarios[row]]
+        reward, history, outcome, steps = run_macro_action(task, context, choices, macro, state, key, node.depth, tree)
+        tree.histories[i] = history
+        tree.running[i] = outcome == Outcome.RUNNING
+        total += reward
+        taken += steps
+    tree.counters[0].steps += taken
+    return total / len(tree.keys)
+
+
+@compiled
+def split(tree, node, branch_index, depth):
+    """Make a child for every macro-observation among the simulated scenarios that go on."""
+    for i in range(node.scenario_count):
+        if tree.running[i]:
+            child = new_node(tree, branch_index, depth)
+            for j in range(i, node.scenario_count):
+                if tree.running[j] and tree.histories[j] == tree.histories[i]:
+                    tree.running[j] = False
+                    add_scenario(tree, child, tree.moved, j, tree.scenarios[node.first_scenario + j])
 
 
 @inlined
@@ -108,8 +128,8 @@ def greedy_macro_action(task, context, choices, tree, count, depth):
             reward, outcome, steps = run_unobserved(task, context, choices, macro, state, key, depth, tree)
             taken += steps
             value += reward
-            if outcome == RUNNING:
-                value += choices.fades[macro] * task.upper_bound(context, state)
+            if outcome == Outcome.RUNNING:
+                value += choices.discounts[macro] * task.upper_bound(context, state)
         if value > best_value:
             best, best_value = macro, value
     tree.counters[0].steps += taken
@@ -123,7 +143,7 @@ def greedy_default(task, context, choices, rules, tree, node):
     for i in range(count):
         copy_row(tree.states, node.first_scenario + i, tree.rollout, i)
         tree.rollout_scenarios[i] = tree.scenarios[node.first_scenario + i]
-    total, fade, taken = 0.0, 1.0, 0
+    total, discount, taken = 0.0, 1.0, 0
     while depth < rules.horizon and count > 0:
         macro = greedy_macro_action(task, context, choices, tree, count, depth)
         first = macro if first < 0 else first
@@ -133,16 +153,16 @@ def greedy_default(task, context, choices, rules, tree, node):
             state, key = tree.rollout[i], tree.keys[scenario]
             reward, outcome, steps = run_unobserved(task, context, choices, macro, state, key, depth, tree)
             taken += steps
-            total += fade * reward
-            if outcome == RUNNING:  # those that go on move up
+            total += discount * reward
+            if outcome == Outcome.RUNNING:  # those that go on move up
                 copy_row(tree.rollout, i, tree.rollout, running)
                 tree.rollout_scenarios[running] = scenario
                 running += 1
         count = running
         depth += choices.lengths[macro]
-        fade *= choices.fades[macro]
+        discount *= choices.discounts[macro]
     for i in range(count):
-        total += fade * task.value_beyond(context, tree.rollout[i])
+        total += discount * task.value_beyond(context, tree.rollout[i])
     tree.counters[0].steps += taken
     return total / len(tree.keys), max(first, 0)
 
@@ -163,8 +183,8 @@ def blind_default(task, context, choices, rules, tree, node):
     for i in range(node.scenario_count):
         copy_row(tree.states, node.first_scenario + i, tree.candidate, 0)
         state, key = tree.candidate[0], tree.keys[tree.scenarios[node.first_scenario + i]]
-        depth, fade, past, outcome = node.depth, 1.0, beginning, RUNNING
-        while depth < rules.horizon and outcome == RUNNING:
+        depth, discount, past, outcome = node.depth, 1.0, beginning, Outcome.RUNNING
+        while depth < rules.horizon and outcome == Outcome.RUNNING:
             macro = first
             if rules.policy == GUIDED:
                 if depth > node.depth:
@@ -178,10 +198,33 @@ def blind_default(task, context, choices, rules, tree, node):
                 )
                 past = mix(past ^ history)
             taken += steps
-            total += fade * reward
-            fade *= choices.fades[macro]
+            total += discount * reward
+            discount *= choices.discounts[macro]
             depth += choices.lengths[macro]
-        if outcome == RUNNING:
-            total += fade * task.value_beyond(context, state)
+        if outcome == Outcome.RUNNING:
+            total += discount * task.value_beyond(context, state)
     tree.counters[0].steps += taken
     return total / len(tree.keys), first
+
+
+@compiled
+def set_bounds(task, context, choices, rules, tree, node):
+    """First bounds of a new node: what a default policy earns, and the task's upper bound. Beyond the horizon there is
+    nothing to search."""
+    if rules.policy == GREEDY:
+        node.default_value, node.default_macro = greedy_default(task, context, choices, rules, tree, node)
+    else:
+        node.default_value, node.default_macro = blind_default(task, context, choices, rules, tree, node)
+    node.lower = node.upper = node.default_value
+    if node.depth < rules.horizon:
+        upper = 0.0
+        steps = rules.horizon - node.depth + len(choices.actions[0]) - 1  # the last macro-action may run beyond
+        for row in range(node.first_scenario, node.first_scenario + node.scenario_count):
+            upper += task.bound_within(context, tree.states[row], steps)
+        node.upper = max(node.lower, upper / len(tree.keys) - price_at(task, rules, node))
+
+
+@inlined
+def price_at(task, rules, node):
+    """λ at a node's time: what the search must gain there by a macro-action of its own."""
+    return rules.price / task.discount**node.depth if rules.price > 0.0 else 0.0

@@ -5,10 +5,9 @@ observation down the tree (`explore`), expanding nodes as it meets them, and car
 DESPOT is the same with macro-actions of length 1.
 """
 
-import math
 import time
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -16,29 +15,32 @@ from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.compiling import compiled, inlined, kernel
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import derive, seek, stream_key, uniform
-from magic_pomdp.core.task import RUNNING, Task
+from magic_pomdp.core.settings import Range, setting
+from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.core.views import borrow
 from magic_pomdp.planners.default_policy import (
     GREEDY,
     GUIDED,
     RANDOM,
     Choices,
-    Rules,
-    blind_default,
     first_choice,
-    greedy_default,
-    run_macro_action,
+    price_at,
+    set_bounds,
+    simulate,
+    split,
 )
 from magic_pomdp.planners.plan import BUDGET_USED, GAP_CLOSED, TREE_FULL, Budget, Plan
+from magic_pomdp.planners.registry import PlannerEntry
 from magic_pomdp.planners.search import check_macro_actions, check_situation, spend
+from magic_pomdp.planners.settings import PlannerSettings
 from magic_pomdp.planners.tree import (
     NO_BRANCH,
     NO_PARENT,
     ROOT,
+    DespotView,
     TreeSnapshot,
     add_scenario,
     clear,
-    copy_row,
     has_room,
     new_branches,
     new_node,
@@ -50,49 +52,64 @@ from magic_pomdp.planners.tree import (
 GAP_TOLERANCE = 1e-6
 """A root whose bounds are this close leaves nothing to search."""
 
-DefaultPolicy = Literal["guided", "greedy", "random"]
-POLICIES = {"guided": GUIDED, "greedy": GREEDY, "random": RANDOM}
+_POLICIES = {"guided": GUIDED, "greedy": GREEDY, "random": RANDOM}
 
 
 @dataclass(frozen=True)
-class DespotSettings:
-    """Parameters of Macro-DESPOT and DESPOT."""
+class DespotSettings(PlannerSettings):
+    """What can be set about DESPOT, and about every planner that searches as it does."""
 
-    scenarios: int | None = None
-    """K, how many sampled futures all nodes share (default: the task's own number)."""
-    search_depth: int | None = None
-    """D, how many primitive steps to look ahead (default: the task's own number)."""
-    xi: float = 0.95
-    """ξ, the share of the root's gap that a trial leaves alone."""
-    default_policy: DefaultPolicy | None = None
-    """Whose earnings are the lower bounds: guided by the task, greedy in its upper bound, or the paper's random
-    macro-actions (default: guided if the task has a guide, else greedy)."""
-    regularisation: float | None = None
-    """λ, what each macro-action that the search adds to the default policy must gain in the mean of all scenarios, for
-    fewer plans that fit the scenarios' luck alone; a plan's values are net of it (default: the task's own number)."""
-    tree_nodes: int = 500_000
-    """Room for belief nodes; a search that fills it ends early and says so."""
+    scenarios: int = setting(
+        100,
+        "K, how many sampled futures all nodes of a search share.",
+        short="K",
+        at_least=1,
+        tuned=Range(5, 500, logarithmic=True),
+    )
+    search_depth: int = setting(60, "D, how many primitive steps to look ahead.", short="D", at_least=1)
+    xi: float = setting(
+        0.95,
+        "ξ, the share of the root's gap that a trial leaves alone.",
+        short="xi",
+        above=0.0,
+        at_most=1.0,
+        tuned=Range(0.5, 1.0),
+    )
+    default_policy: Literal["guided", "greedy", "random"] | None = setting(
+        None,
+        "Whose earnings are the search's first lower bounds: guided by the task, greedy in its upper bound, or the "
+        "paper's random macro-actions.",
+        default_words="guided if the task has a guide, else greedy",
+    )
+    regularisation: float = setting(
+        0.0,
+        "λ, what each macro-action that the search adds to its default policy must gain in the mean of all scenarios, "
+        "for fewer plans that fit the scenarios' luck alone; a plan's values are net of it.",
+        short="lambda",
+        at_least=0.0,
+    )
+    tree_nodes: int = setting(
+        500_000, "Room for belief nodes; a search that fills it ends early and says so.", short="nodes", at_least=1
+    )
 
-    def __post_init__(self) -> None:
-        for name in ("scenarios", "search_depth", "tree_nodes"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"The setting {name} must be at least 1, not {value}.")
-        if not 0.0 < self.xi <= 1.0:
-            raise ValueError(f"The setting xi must lie in (0, 1], not at {self.xi}.")
-        if self.regularisation is not None and not 0.0 <= self.regularisation < math.inf:
-            raise ValueError(f"The setting regularisation must be a number of at least 0, not {self.regularisation}.")
-        if self.default_policy not in (None, *get_args(DefaultPolicy)):
-            raise ValueError(f"There is no default policy {self.default_policy!r}: choose guided, greedy or random.")
 
-    def complete(self, task: Task) -> "DespotSettings":
-        """These settings, with the default policy and λ that suit the task where they leave them open."""
-        guides = type(task).guide is not Task.guide
-        if self.default_policy == "guided" and not guides:
-            raise ValueError(f"{task.name} has no guide: choose the default policy greedy or random.")
-        price = task.regularisation if self.regularisation is None else self.regularisation
-        policy = self.default_policy or ("guided" if guides else "greedy")
-        return replace(self, default_policy=policy, regularisation=price)
+@dataclass(frozen=True)
+class MacroDespotSettings(DespotSettings):
+    """What can be set about Macro-DESPOT."""
+
+    macro_length: int = setting(1, "Length of the macro-actions.", short=None, at_least=1)
+
+    def length(self, task: Task) -> int:
+        return self.macro_length
+
+
+class Rules(NamedTuple):
+    """What a search is told; see DespotSettings."""
+
+    horizon: int  # primitive steps to look ahead
+    xi: float  # ξ
+    policy: int  # which default policy
+    price: float  # λ, at the root's time
 
 
 class MacroDespot:
@@ -106,49 +123,51 @@ class MacroDespot:
         settings: DespotSettings | None = None,
         budget: Budget | None = None,
     ) -> None:
-        """Plan for a task with a macro-action set (default: the task's handcrafted one) and a budget (0.1 s)."""
+        """Plan for a task with a macro-action set (default: the task's handcrafted one), settings (what the task
+        advises) and a budget (0.1 s)."""
         self.task = task
-        self.settings = (settings or DespotSettings()).complete(task)
+        chosen = settings or MacroDespotSettings.advised(task)
+        self.settings = replace(chosen, default_policy=_policy(task, chosen.default_policy))
         self.budget = budget or Budget(seconds=0.1)
-        self.scenarios = self.settings.scenarios or task.scenarios
-        self.macro_actions = self._check(macro_actions or task.macro_actions(task.macro_length))
-        depth = self.settings.search_depth or task.search_depth
-        policy, price = self.settings.default_policy, self.settings.regularisation
-        assert policy is not None
-        assert price is not None
-        self._rules = Rules(int(depth), float(self.settings.xi), POLICIES[policy], float(price))
-        self._tree = new_tree(task, self.scenarios, self.settings.tree_nodes, depth)
+        self.macro_actions = self._check(macro_actions or task.macro_actions(chosen.length(task)))
+        self._rules = Rules(
+            int(self.settings.search_depth),
+            float(self.settings.xi),
+            _POLICIES[self.settings.default_policy or ""],
+            float(self.settings.regularisation),
+        )
+        self._tree = new_tree(task, chosen.scenarios, chosen.tree_nodes, chosen.search_depth)
         self._planned: tuple[np.ndarray, Choices, MacroActions] | None = None
 
     def plan(
         self,
         belief: Belief | np.ndarray,
-        context: np.ndarray,
+        context: np.ndarray | None = None,
         *,
         macro_actions: MacroActions | None = None,
         budget: Budget | None = None,
         seed: int | np.uint64 = 0,
         keep_tree: bool = False,
     ) -> Plan:
-        """Choose a macro-action for a belief (or its particles, shape (n, state_size)) in a context.
+        """Choose a macro-action for a belief, or for its particles, shape (n, state_size), in a context.
 
         `macro_actions` and `budget` replace the planner's own for this plan; the same seed and a budget in primitive
         steps give the same plan on every machine. `keep_tree` copies the tree into the plan.
         """
         started = time.perf_counter()
-        particles, context = check_situation(self.task, belief, context)
+        particles, known = check_situation(self.task, belief, context)
         macro_actions = self.macro_actions if macro_actions is None else self._check(macro_actions)
         lengths = macro_actions.lengths
-        fades = self.task.discount ** lengths.astype(np.float64)
-        choices = Choices(macro_actions.actions, lengths, fades, macro_actions.first_only)
+        discounts = self.task.discount ** lengths.astype(np.float64)
+        choices = Choices(macro_actions.actions, lengths, discounts, macro_actions.first_only)
         self._planned = None  # should this belief be refused, there is no search to go on with
-        plant(self.task, context, choices, self._rules, self._tree, particles, stream_key(seed))
+        plant(self.task, known, choices, self._rules, self._tree, particles, stream_key(seed))
         upper = self._tree.nodes[ROOT].upper
         if not np.isfinite(upper):
             raise ValueError(
-                f"The upper bound of {self.task.name} must be finite, but is {upper} on average for this belief."
+                f"The upper bound of {task_name(self.task)} must be finite, but is {upper} on average for this belief."
             )
-        self._planned = context, choices, macro_actions
+        self._planned = known, choices, macro_actions
         return self._search(budget or self.budget, started, keep_tree)
 
     def go_on(self, budget: Budget, *, keep_tree: bool = False) -> Plan:
@@ -164,12 +183,18 @@ class MacroDespot:
         """The search tree of the last plan, in place: the next plan overwrites it."""
         return used_part(self._tree)
 
+    def tree_view(self) -> DespotView:
+        """The search tree of the last plan, to be looked at."""
+        assert self._planned is not None
+        return DespotView(self.last_tree(), self._planned[2])
+
     def _check(self, macro_actions: MacroActions) -> MacroActions:
         check_macro_actions(self.task, macro_actions)
-        needed = 1 + len(macro_actions) * self.scenarios  # the root, and a child for each scenario and macro-action
+        scenarios = self.settings.scenarios
+        needed = 1 + len(macro_actions) * scenarios  # the root, and a child for each scenario and macro-action
         if needed > self.settings.tree_nodes:
             raise ValueError(
-                f"{len(macro_actions)} macro-actions and {self.scenarios} scenarios need room for at least "
+                f"{len(macro_actions)} macro-actions and {scenarios} scenarios need room for at least "
                 f"{needed} nodes: raise tree_nodes from {self.settings.tree_nodes}."
             )
         return macro_actions
@@ -207,6 +232,28 @@ class MacroDespot:
             macro_actions=macro_actions,
             tree=snapshot(self._tree) if keep_tree else None,
         )
+
+
+def _policy(task: Task, wanted: Literal["guided", "greedy", "random"] | None) -> Literal["guided", "greedy", "random"]:
+    """The default policy that is wanted, or the one that suits the task."""
+    guides = type(task).guide is not Task.guide
+    if wanted == "guided" and not guides:
+        raise ValueError(f"{task_name(task)} has no guide: choose the default policy greedy or random.")
+    return wanted or ("guided" if guides else "greedy")
+
+
+def primitive_despot(task: Task, settings: DespotSettings, budget: Budget) -> MacroDespot:
+    """DESPOT: Macro-DESPOT with the primitive actions."""
+    return MacroDespot(task, MacroActions.repeat(task.actions(), 1), settings, budget)
+
+
+def handcrafted_macro_despot(task: Task, settings: MacroDespotSettings, budget: Budget) -> MacroDespot:
+    """Macro-DESPOT with the task's handcrafted macro-actions."""
+    return MacroDespot(task, None, settings, budget)
+
+
+MACRO_DESPOT = PlannerEntry("macro-despot", "Macro-DESPOT", MacroDespotSettings, handcrafted_macro_despot)
+DESPOT = PlannerEntry("despot", "DESPOT", DespotSettings, primitive_despot)
 
 
 # ------------------------------------------------------------------------------------------------------ the algorithm
@@ -321,58 +368,6 @@ def expand(task, context, choices, rules, tree, node_index):
 
 
 @compiled
-def simulate(task, context, choices, macro, tree, node):
-    """Run a macro-action on all scenarios of a node, into the scratch arrays. What they earn, 1/K each."""
-    total, taken = 0.0, 0
-    for i in range(node.scenario_count):
-        row = node.first_scenario + i
-        copy_row(tree.states, row, tree.moved, i)
-        state, key = tree.moved[i], tree.keys[tree.scenarios[row]]
-        reward, history, outcome, steps = run_macro_action(task, context, choices, macro, state, key, node.depth, tree)
-        tree.histories[i] = history
-        tree.running[i] = outcome == RUNNING
-        total += reward
-        taken += steps
-    tree.counters[0].steps += taken
-    return total / len(tree.keys)
-
-
-@compiled
-def split(tree, node, branch_index, depth):
-    """Make a child for every macro-observation among the simulated scenarios that go on."""
-    for i in range(node.scenario_count):
-        if tree.running[i]:
-            child = new_node(tree, branch_index, depth)
-            for j in range(i, node.scenario_count):
-                if tree.running[j] and tree.histories[j] == tree.histories[i]:
-                    tree.running[j] = False
-                    add_scenario(tree, child, tree.moved, j, tree.scenarios[node.first_scenario + j])
-
-
-@compiled
-def set_bounds(task, context, choices, rules, tree, node):
-    """First bounds of a new node: what a default policy earns, and the task's upper bound. Beyond the horizon there is
-    nothing to search."""
-    if rules.policy == GREEDY:
-        node.default_value, node.default_macro = greedy_default(task, context, choices, rules, tree, node)
-    else:
-        node.default_value, node.default_macro = blind_default(task, context, choices, rules, tree, node)
-    node.lower = node.upper = node.default_value
-    if node.depth < rules.horizon:
-        upper = 0.0
-        steps = rules.horizon - node.depth + len(choices.actions[0]) - 1  # the last macro-action may run beyond
-        for row in range(node.first_scenario, node.first_scenario + node.scenario_count):
-            upper += task.bound_within(context, tree.states[row], steps)
-        node.upper = max(node.lower, upper / len(tree.keys) - price_at(task, rules, node))
-
-
-@inlined
-def price_at(task, rules, node):
-    """λ at a node's time: what the search must gain there by a macro-action of its own."""
-    return rules.price / task.discount**node.depth if rules.price > 0.0 else 0.0
-
-
-@compiled
 def update_branch(task, choices, rules, macro, tree, node, branch):
     """A branch is worth its reward less its price and, discounted by the macro-action's own length, its children."""
     lower = upper = 0.0
@@ -380,8 +375,8 @@ def update_branch(task, choices, rules, macro, tree, node, branch):
         lower += tree.nodes[child].lower
         upper += tree.nodes[child].upper
     earned = branch.reward - price_at(task, rules, node)
-    branch.lower = earned + choices.fades[macro] * lower
-    branch.upper = earned + choices.fades[macro] * upper
+    branch.lower = earned + choices.discounts[macro] * lower
+    branch.upper = earned + choices.discounts[macro] * upper
 
 
 @compiled

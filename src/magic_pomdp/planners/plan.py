@@ -9,8 +9,6 @@ import numpy as np
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.task import Task
-from magic_pomdp.planners.pomcpow_tree import PomcpowSnapshot
-from magic_pomdp.planners.tree import TreeSnapshot
 
 GAP_CLOSED, BUDGET_USED, TREE_FULL = "gap closed", "budget used", "tree full"
 
@@ -48,8 +46,8 @@ class Plan:
     choice: int
     """Its number in the macro-action set or, if there is none, among the actions that the search has tried."""
     value: float
-    """What it is expected to earn: the lower bound of the best policy found or, in POMCPOW, the mean of what it earned
-    in the search."""
+    """What it is expected to earn: the lower bound of the best policy found or, from a planner without bounds, the mean
+    of what it earned in the search."""
     lower: float | None
     """Lower bound at the root; None from a planner that has no bounds."""
     upper: float | None
@@ -57,7 +55,7 @@ class Plan:
     trials: int
     """Trials, or simulations, from the root."""
     nodes: int
-    """Belief nodes that were expanded; in POMCPOW, all of them."""
+    """Belief nodes that were expanded; from a planner that expands none, all of them."""
     depth: int
     """Deepest belief node that a trial visited, in primitive steps from the root."""
     steps: int
@@ -73,8 +71,8 @@ class Plan:
     """Upper bound of each of them; None from a planner that has no bounds."""
     macro_actions: MacroActions | None = None
     """The macro-action set, or the actions that the search has tried."""
-    tree: TreeSnapshot | PomcpowSnapshot | None = None
-    """The search tree, if it was asked for."""
+    tree: object | None = None
+    """The search tree as the planner keeps it, if it was asked for."""
 
     @property
     def cut_short(self) -> bool:
@@ -83,17 +81,22 @@ class Plan:
 
 
 class Planner(Protocol):
-    """Anything that chooses a macro-action for a belief of a task."""
+    """Anything that chooses a macro-action for a belief of a task.
+
+    A planner may have more, which is used where it is there: `budget`, of a plan unless told otherwise; `settings`,
+    which results keep; `macro_actions`, its set, or `macro_length`; and `tree_view()`, which shows the last search.
+    """
 
     task: Task
 
     def plan(
         self,
         belief: Belief | np.ndarray,
-        context: np.ndarray,
+        context: np.ndarray | None = None,
         *,
         budget: Budget | None = None,
         seed: int | np.uint64 = 0,
     ) -> Plan:
-        """Choose a macro-action for a belief, or its particles, in a context; chance comes from the seed alone."""
+        """Choose a macro-action for a belief, which knows its context, or for its particles, shape (n, state_size), in
+        a context. Chance comes from the seed alone."""
         ...

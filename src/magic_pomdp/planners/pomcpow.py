@@ -9,7 +9,6 @@ carried back up (`backup`).
 The paper leaves open what to do at an episode's end: it is seen, so the last state counts in no collection.
 """
 
-import dataclasses
 import math
 import time
 from dataclasses import dataclass
@@ -20,14 +19,17 @@ import numpy as np
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.compiling import compiled, kernel
 from magic_pomdp.core.macro_actions import MacroActions
+from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import integer, seek, stream_key, uniform
-from magic_pomdp.core.task import RUNNING, Task
+from magic_pomdp.core.settings import Range, setting
+from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
 from magic_pomdp.planners.plan import BUDGET_USED, TREE_FULL, Budget, Plan
 from magic_pomdp.planners.pomcpow_tree import (
     NO_ROOM,
     ROOT,
     PomcpowSnapshot,
+    PomcpowView,
     add_branch,
     add_child,
     add_state,
@@ -38,52 +40,58 @@ from magic_pomdp.planners.pomcpow_tree import (
     snapshot,
     used_part,
 )
+from magic_pomdp.planners.registry import PlannerEntry
 from magic_pomdp.planners.search import check_macro_actions, check_situation, spend
+from magic_pomdp.planners.settings import PlannerSettings
 from magic_pomdp.planners.tree import copy_row
 
 UNKNOWN = -1
 
 
 @dataclass(frozen=True)
-class PomcpowSettings:
-    """Parameters of POMCPOW. What is None is the task's own number."""
+class PomcpowSettings(PlannerSettings):
+    """What can be set about POMCPOW."""
 
-    exploration: float | None = None
-    """c of the upper confidence bounds: about the difference between a good and a bad return."""
-    action_widening: float | None = None
-    """k_a: a node that was visited N times has tried up to k_a N^α_a actions."""
-    action_exponent: float | None = None
-    """α_a, from 0 to 1."""
-    observation_widening: float | None = None
-    """k_o: an action that was taken N times has been followed by up to k_o N^α_o observations."""
-    observation_exponent: float | None = None
-    """α_o, from 0 to 1."""
-    guided_actions: float | None = None
-    """The share of new actions that are the task's rollout action in the state at hand, not a random one. 0 is the
-    published algorithm."""
-    search_depth: int | None = None
-    """How many primitive steps to look ahead, rollouts included."""
-    tree_nodes: int = 1_000_000
-    """Room for belief nodes; a search that fills it ends early and says so."""
-
-    def __post_init__(self) -> None:
-        for name in ("search_depth", "tree_nodes"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"The setting {name} must be at least 1, not {value}.")
-        for name in ("exploration", "action_widening", "observation_widening"):
-            value = getattr(self, name)
-            if value is not None and not 0.0 <= value < math.inf:
-                raise ValueError(f"The setting {name} must be finite and not negative, but is {value}.")
-        for name in ("action_exponent", "observation_exponent", "guided_actions"):
-            value = getattr(self, name)
-            if value is not None and not 0.0 <= value <= 1.0:
-                raise ValueError(f"The setting {name} must lie in [0, 1], not at {value}.")
-
-    def complete(self, task: Task) -> "PomcpowSettings":
-        """These settings, with the task's own numbers where they leave it to the task."""
-        own = {**task.pomcpow._asdict(), "search_depth": task.search_depth}
-        return dataclasses.replace(self, **{name: own[name] for name in own if getattr(self, name) is None})
+    exploration: float = setting(
+        50.0,
+        "c of the upper confidence bounds, how much an action's rarity counts against its value: about the difference "
+        "between a good and a bad return.",
+        short="c",
+        at_least=0.0,
+        tuned=Range(1.0, 200.0, logarithmic=True),
+    )
+    action_widening: float = setting(
+        20.0,
+        "k_a: a node that was visited N times has tried up to k_a N^α_a actions.",
+        short="ka",
+        at_least=0.0,
+        tuned=Range(1.0, 50.0, logarithmic=True),
+    )
+    action_exponent: float = setting(
+        0.1, "α_a, from 0 to 1.", short="alpha-a", at_least=0.0, at_most=1.0, tuned=Range(0.0, 0.3)
+    )
+    observation_widening: float = setting(
+        5.0,
+        "k_o: an action that was taken N times has been followed by up to k_o N^α_o observations.",
+        short="ko",
+        at_least=0.0,
+        tuned=Range(1.0, 20.0, logarithmic=True),
+    )
+    observation_exponent: float = setting(
+        0.1, "α_o, from 0 to 1.", short="alpha-o", at_least=0.0, at_most=1.0, tuned=Range(0.0, 0.3)
+    )
+    guided_actions: float = setting(
+        0.0,
+        "The share of new actions that are the task's rollout action in the state at hand, not a random one. 0 is the "
+        "published algorithm.",
+        short="guided",
+        at_least=0.0,
+        at_most=1.0,
+    )
+    search_depth: int = setting(60, "How many primitive steps to look ahead, rollouts included.", short="D", at_least=1)
+    tree_nodes: int = setting(
+        1_000_000, "Room for belief nodes; a search that fills it ends early and says so.", short="nodes", at_least=1
+    )
 
 
 class Rules(NamedTuple):
@@ -104,9 +112,9 @@ class Pomcpow:
     one planner for many plans, but not for two at a time."""
 
     def __init__(self, task: Task, settings: PomcpowSettings | None = None, budget: Budget | None = None) -> None:
-        """Plan for a task with a budget (0.1 s)."""
+        """Plan for a task with settings (what the task advises) and a budget (0.1 s)."""
         self.task = task
-        self.settings = (settings or PomcpowSettings()).complete(task)
+        self.settings = settings or PomcpowSettings.advised(task)
         self.budget = budget or Budget(seconds=0.1)
         primitive = check_macro_actions(task, MacroActions.repeat(task.actions(), 1))
         self._actions = np.ascontiguousarray(primitive.actions[:, 0])
@@ -116,20 +124,20 @@ class Pomcpow:
     def plan(
         self,
         belief: Belief | np.ndarray,
-        context: np.ndarray,
+        context: np.ndarray | None = None,
         *,
         budget: Budget | None = None,
         seed: int | np.uint64 = 0,
         keep_tree: bool = False,
     ) -> Plan:
-        """Choose an action for a belief (or its particles, shape (n, state_size)) in a context.
+        """Choose an action for a belief, or for its particles, shape (n, state_size), in a context.
 
         `budget` replaces the planner's own for this plan; the same seed and a budget in primitive steps give the same
         plan on every machine. `keep_tree` copies the tree into the plan.
         """
         started = time.perf_counter()
-        particles, context = check_situation(self.task, belief, context)
-        search = (self.task, context, self._actions, self._rules, self._tree, particles)
+        particles, known = check_situation(self.task, belief, context)
+        search = (self.task, known, self._actions, self._rules, self._tree, particles)
         clear(self._tree)
         seek(self._tree.random, stream_key(seed), 0)
         spend(budget or self.budget, started, self._tree.counters, lambda step_limit: extend(*search, step_limit))
@@ -139,12 +147,15 @@ class Pomcpow:
         """The search tree of the last plan, in place: the next plan overwrites it."""
         return used_part(self._tree)
 
+    def tree_view(self) -> PomcpowView:
+        """The search tree of the last plan, to be looked at."""
+        return PomcpowView(self.last_tree())
+
     def _make_rules(self) -> Rules:
         """The settings as kernels take them: always of the same kinds, so that they are compiled once."""
         others = ("horizon", "conditions")
         numbers = {name: float(getattr(self.settings, name)) for name in Rules._fields if name not in others}
         conditions = type(self.task).condition is not Task.condition
-        assert self.settings.search_depth is not None
         return Rules(horizon=int(self.settings.search_depth), **numbers, conditions=conditions)
 
     def _result(self, started: float, keep_tree: bool) -> Plan:
@@ -168,6 +179,9 @@ class Pomcpow:
             macro_actions=MacroActions.repeat(tree.actions[branches], 1),
             tree=snapshot(tree) if keep_tree else None,
         )
+
+
+POMCPOW = PlannerEntry("pomcpow", "POMCPOW", PomcpowSettings, Pomcpow)
 
 
 # ------------------------------------------------------------------------------------------------------ the algorithm
@@ -205,7 +219,7 @@ def simulate(task, context, actions, rules, tree):
         tree.path_branches[length] = taken
         tree.path_rewards[length] = reward
         length += 1
-        if outcome != RUNNING:
+        if outcome != Outcome.RUNNING:
             break
         index = widen_observations(rules, tree, branch)
         if index == NO_ROOM:
@@ -242,7 +256,7 @@ def step_again(task, context, action, tree, index, reward):
     copy_row(tree.previous, 0, tree.state, 0)
     value, new_reward, outcome = task.condition(context, state, action, tree.random, observation, tree.observation[0])
     tree.counters[0].steps += 1
-    if outcome == RUNNING and value > -math.inf:
+    if outcome == Outcome.RUNNING and value > -math.inf:
         return value, new_reward
     if tree.nodes[index].state_count > 0:
         return -math.inf, new_reward
@@ -332,17 +346,17 @@ def find_child(tree, branch):
 def rollout(task, context, actions, tree, steps):
     """What the task's rollout actions earn from the present state in so many steps, discounted to now."""
     state, action, observation = tree.state[0], tree.action[0], tree.observation[0]
-    total, fade, taken = 0.0, 1.0, 0
+    total, discount, taken = 0.0, 1.0, 0
     while taken < steps:
         task.rollout_action(context, state, actions, tree.random, action)
         reward, outcome = task.step_unobserved(context, state, action, tree.random, observation)
-        total += fade * reward
-        fade *= task.discount
+        total += discount * reward
+        discount *= task.discount
         taken += 1
-        if outcome != RUNNING:
+        if outcome != Outcome.RUNNING:
             break
     else:
-        total += fade * task.value_beyond(context, state)
+        total += discount * task.value_beyond(context, state)
     tree.counters[0].steps += taken
     return total
 

@@ -6,13 +6,15 @@ owner lie side by side in a block, which moves to the end of its arena, twice as
 """
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from magic_pomdp.core.compiling import compiled, inlined
 from magic_pomdp.core.task import Task
-from magic_pomdp.planners.tree import copy_row, record
+from magic_pomdp.planners.tree import aligned_record, copy_row
+from magic_pomdp.planners.tree_top import Seen
 
 ROOT = 0
 NO_ROOM = -1
@@ -22,7 +24,7 @@ STATE_BYTES = 1 << 30
 LARGEST_EXPONENT = 300.0
 """A state is at most e to this times as likely as the first of its collection; a million of them still add up."""
 
-NODE = record(
+NODE = aligned_record(
     visits="i4",  # N(h), simulations that went on from here
     next_action_at="f8",  # how many visits it takes until another action is tried
     first_branch="i4",  # its branches are [first_branch, first_branch + branch_count)
@@ -34,13 +36,13 @@ NODE = record(
     reference="f8",  # log-likelihood of its observation in its first state, whose weight is 1
 )
 
-SCORE = record(
+SCORE = aligned_record(
     value="f8",  # Q(ha), the mean of what simulations earned from here
     spread="f8",  # 1 / √N(ha)
 )
 """What is looked at to choose a branch: apart from all else, so that a node's whole choice is in few cache lines."""
 
-BRANCH = record(
+BRANCH = aligned_record(
     next_child_at="f8",  # how many visits it takes until another observation is let in
     visits="i4",  # N(ha)
     generated="i4",  # sum of M(hao) over its children
@@ -49,12 +51,12 @@ BRANCH = record(
     child_room="i4",
 )
 
-CHILD = record(
+CHILD = aligned_record(
     node="i4",
     generated="i4",  # M(hao), how often the observation was generated
 )
 
-COUNTERS = record(
+COUNTERS = aligned_record(
     nodes="i8",
     branches="i8",  # rows in use, those of blocks left behind among them
     children="i8",
@@ -146,6 +148,39 @@ def used_part(tree: PomcpowTree) -> PomcpowSnapshot:
 def snapshot(tree: PomcpowTree) -> PomcpowSnapshot:
     """Copy what a search has built, so that the next one does not overwrite it."""
     return PomcpowSnapshot(*(part.copy() for part in used_part(tree)))
+
+
+class PomcpowView:
+    """Shows a tree."""
+
+    def __init__(self, tree: PomcpowSnapshot) -> None:
+        self.tree = tree
+        self.simulations = max(1, int(tree.nodes[ROOT].visits))
+
+    def first_number(self, index: int) -> int:
+        """The number of the action of a node's first branch."""
+        return 0
+
+    def root(self) -> Seen:
+        return self._node(ROOT)
+
+    def branches(self, index: int) -> Iterator[Seen]:
+        node = self.tree.nodes[index]
+        for i in range(node.first_branch, node.first_branch + node.branch_count):
+            branch = self.tree.branches[i]
+            share = branch.visits / self.simulations
+            yield Seen(i, float(self.tree.scores[i].value), None, share, int(branch.child_count))
+
+    def children(self, index: int) -> Iterator[Seen]:
+        branch = self.tree.branches[index]
+        for i in range(branch.first_child, branch.first_child + branch.child_count):
+            yield self._node(int(self.tree.children[i].node))
+
+    def _node(self, index: int) -> Seen:
+        node = self.tree.nodes[index]
+        first, count = int(node.first_branch), int(node.branch_count)
+        value = float(self.tree.scores["value"][first : first + count].max()) if count else None
+        return Seen(index, value, None, node.visits / self.simulations, count)
 
 
 @compiled

@@ -7,7 +7,7 @@ import numpy as np
 
 from magic_pomdp.core.belief import Belief, check_particles, check_vector
 from magic_pomdp.core.macro_actions import MacroActions
-from magic_pomdp.core.task import Task
+from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.planners.plan import Budget
 
 FIRST_SLICE = 2_000
@@ -16,17 +16,34 @@ SLICE_SECONDS = 0.001
 """How long a timed search runs before the clock is looked at again."""
 
 
-def check_situation(task: Task, belief: Belief | np.ndarray, context: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def new_counters() -> np.ndarray:
+    """What a search counts at least, for `spend`: its `trials` and its primitive `steps`; shape (1,)."""
+    return np.zeros(1, np.dtype((np.record, [("trials", np.int64), ("steps", np.int64)])))
+
+
+def check_situation(
+    task: Task, belief: Belief | np.ndarray, context: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """The particles of a belief and the context as kernels take them, or a ValueError that says what is wrong."""
-    particles = check_particles(task, belief.particles if isinstance(belief, Belief) else belief)
-    return particles, check_vector(context, task.context_size, "context")
+    if isinstance(belief, Belief):
+        known = belief.context if context is None else check_vector(context, task.context_size, "context")
+        if not np.array_equal(known, belief.context):
+            raise ValueError(
+                f"The belief has the context {belief.context.tolist()}, not {known.tolist()}: leave the context out, "
+                "or tell the belief with change_context."
+            )
+        return check_particles(task, belief.particles), check_vector(known, task.context_size, "context")
+    if context is None and task.context_size > 0:
+        raise ValueError("Particles do not know their context: give it to the planner as well, or a Belief.")
+    known = np.zeros(0) if context is None else context
+    return check_particles(task, belief), check_vector(known, task.context_size, "context")
 
 
 def check_macro_actions(task: Task, macro_actions: MacroActions) -> MacroActions:
     """The macro-actions, or a ValueError if they are not of the task's kind."""
     if macro_actions.actions.shape[2] != task.action_size:
         raise ValueError(
-            f"An action of {task.name} has {task.action_size} numbers, but the macro-action set has "
+            f"An action of {task_name(task)} has {task.action_size} numbers, but the macro-action set has "
             f"{macro_actions.actions.shape[2]} an action."
         )
     return macro_actions

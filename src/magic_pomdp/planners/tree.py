@@ -5,13 +5,16 @@ macro-observations; a *branch* is one macro-action taken there, and its children
 can follow. Values of a node are sums over its scenarios, 1/K each, discounted to the node's own time.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from magic_pomdp.core.compiling import compiled, inlined
 from magic_pomdp.core.grouping import observation_cells
+from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.task import Task
+from magic_pomdp.planners.tree_top import Seen
 
 ROOT = 0
 NO_PARENT = -1
@@ -21,12 +24,12 @@ SCENARIO_BYTES = 1 << 29
 """Most memory that the scenarios' states of one tree may take."""
 
 
-def record(**fields: str) -> np.dtype:
+def aligned_record(**fields: str) -> np.dtype:
     """An aligned record of these fields."""
     return np.dtype((np.record, np.dtype(list(fields.items()), align=True)))
 
 
-NODE = record(
+NODE = aligned_record(
     lower="f8",  # the best policy found so far earns this
     upper="f8",  # no policy earns more than this
     default_value="f8",  # what the default policy earns from here
@@ -38,7 +41,7 @@ NODE = record(
     parent="i4",  # the branch that led here, or NO_PARENT
 )
 
-BRANCH = record(
+BRANCH = aligned_record(
     lower="f8",
     upper="f8",
     reward="f8",  # earned while the macro-action runs, over all scenarios of the node
@@ -46,7 +49,7 @@ BRANCH = record(
     child_count="i4",
 )
 
-COUNTERS = record(
+COUNTERS = aligned_record(
     nodes="i8",
     branches="i8",
     scenarios="i8",
@@ -128,6 +131,43 @@ def used_part(tree: Tree) -> TreeSnapshot:
 def snapshot(tree: Tree) -> TreeSnapshot:
     """Copy what a search has built, so that the next one does not overwrite it."""
     return TreeSnapshot(*(part.copy() for part in used_part(tree)))
+
+
+class DespotView:
+    """Shows a tree. A node's sums over scenarios become means."""
+
+    def __init__(self, tree: TreeSnapshot, macro_actions: MacroActions) -> None:
+        self.tree, self.macro_actions = tree, macro_actions
+        self.scenarios = int(tree.nodes[ROOT].scenario_count)
+
+    def root(self) -> Seen:
+        return self._node(ROOT)
+
+    def first_number(self, index: int) -> int:
+        """The number of the macro-action of a node's first branch."""
+        return 0 if index == ROOT else self.macro_actions.first_only
+
+    def branches(self, index: int) -> Iterator[Seen]:
+        node = self.tree.nodes[index]
+        if node.first_branch != NO_BRANCH:
+            weight = node.scenario_count / self.scenarios
+            for i in range(node.first_branch, node.first_branch + self._branch_count(index)):
+                branch = self.tree.branches[i]
+                bounds = float(branch.lower / weight), float(branch.upper / weight)
+                yield Seen(i, *bounds, weight, int(branch.child_count))
+
+    def children(self, index: int) -> Iterator[Seen]:
+        branch = self.tree.branches[index]
+        return map(self._node, range(branch.first_child, branch.first_child + branch.child_count))
+
+    def _node(self, index: int) -> Seen:
+        node = self.tree.nodes[index]
+        weight = node.scenario_count / self.scenarios
+        size = 0 if node.first_branch == NO_BRANCH else self._branch_count(index)
+        return Seen(index, float(node.lower / weight), float(node.upper / weight), weight, size)
+
+    def _branch_count(self, index: int) -> int:
+        return len(self.macro_actions) - self.first_number(index)
 
 
 @compiled

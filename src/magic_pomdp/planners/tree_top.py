@@ -2,21 +2,15 @@
 
 import heapq
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from magic_pomdp.core.macro_actions import MacroActions
-from magic_pomdp.planners.pomcpow_tree import PomcpowSnapshot
-from magic_pomdp.planners.tree import NO_BRANCH, ROOT, TreeSnapshot
-
-ITEMS = 160
+_ITEMS = 160
 """Most nodes and branches that are kept; those of the root are kept in any case."""
-CHILDREN = 4
+_CHILDREN = 4
 """Most observations of a branch that are kept, the likeliest."""
-FADING = 0.6
+_NEXT_BEST = 0.6
 """How much less each next best branch is worth looking into."""
-
-NODE = -1
-"""The macro-action of an item that is a node, not a branch."""
+_NO_MACRO_ACTION = -1
 
 
 class Item(NamedTuple):
@@ -25,9 +19,9 @@ class Item(NamedTuple):
     parent: int
     """The item above it; −1 for the root."""
     macro: int
-    """Number of the macro-action in its set, or of the action among those tried; NODE for a node."""
+    """Number of the macro-action in its set, or of the action among those tried; −1 for a node."""
     value: float | None
-    """Expected to be earned from here on, discounted to here: the lower bound, or POMCPOW's mean."""
+    """Expected to be earned from here on, discounted to here: a lower bound, or a mean."""
     upper: float | None
     """Upper bound of that, if the planner has bounds."""
     share: float
@@ -36,101 +30,47 @@ class Item(NamedTuple):
     """Branches of a node, or observations of a branch, in the whole tree."""
 
 
-class _Found(NamedTuple):
-    """A node or a branch as a tree knows it."""
+class Seen(NamedTuple):
+    """A node or a branch as a tree knows it; see Item."""
 
     row: int
+    """Its number in the tree."""
     value: float | None
     upper: float | None
     share: float
     size: int
 
 
-def top_of_tree(tree: TreeSnapshot | PomcpowSnapshot, macro_actions: MacroActions) -> list[Item]:
-    """The top of a tree of such a set; parents come before their children."""
-    reader = _Despot(tree, macro_actions) if isinstance(tree, TreeSnapshot) else _Pomcpow(tree)
-    root = reader.root()
-    items = [Item(-1, NODE, *root[1:])]
-    waiting = [(-1.0, 0, ROOT)]  # importance, item, node
-    while waiting and (len(items) < ITEMS or len(items) == 1):
+class TreeView(Protocol):
+    """How a planner shows the tree of a search."""
+
+    def root(self) -> Seen:
+        """The root node."""
+
+    def first_number(self, node: int) -> int:
+        """The number of the macro-action of a node's first branch."""
+
+    def branches(self, node: int) -> Iterator[Seen]:
+        """The branches of a node."""
+
+    def children(self, branch: int) -> Iterator[Seen]:
+        """The nodes that a branch leads to."""
+
+
+def top_of_tree(tree: TreeView) -> list[Item]:
+    """The top of a tree; parents come before their children."""
+    root = tree.root()
+    items = [Item(-1, _NO_MACRO_ACTION, *root[1:])]
+    waiting = [(-1.0, 0, root.row)]  # importance, item, node
+    while waiting and (len(items) < _ITEMS or len(items) == 1):
         importance, place, node = heapq.heappop(waiting)
-        branches = list(enumerate(reader.branches(node), start=reader.first(node)))
+        branches = list(enumerate(tree.branches(node), start=tree.first_number(node)))
         branches.sort(key=lambda branch: -(branch[1].value or 0.0))
         for rank, (macro, branch) in enumerate(branches):
             items.append(Item(place, macro, *branch[1:]))
             branch_place = len(items) - 1
-            children = sorted(reader.children(branch.row), key=lambda child: -child.share)[:CHILDREN]
+            children = sorted(tree.children(branch.row), key=lambda child: -child.share)[:_CHILDREN]
             for child in children:
-                heapq.heappush(waiting, (importance * FADING ** (rank + 1) * child.share, len(items), child.row))
-                items.append(Item(branch_place, NODE, *child[1:]))
+                heapq.heappush(waiting, (importance * _NEXT_BEST ** (rank + 1) * child.share, len(items), child.row))
+                items.append(Item(branch_place, _NO_MACRO_ACTION, *child[1:]))
     return items
-
-
-class _Despot:
-    """Reads Macro-DESPOT's tree. A node's sums over scenarios become means."""
-
-    def __init__(self, tree: TreeSnapshot, macro_actions: MacroActions) -> None:
-        self.tree, self.macro_actions = tree, macro_actions
-        self.scenarios = int(tree.nodes[ROOT].scenario_count)
-
-    def root(self) -> _Found:
-        return self._node(ROOT)
-
-    def first(self, index: int) -> int:
-        """The number of the macro-action of a node's first branch."""
-        return 0 if index == ROOT else self.macro_actions.first_only
-
-    def branches(self, index: int) -> Iterator[_Found]:
-        node = self.tree.nodes[index]
-        if node.first_branch != NO_BRANCH:
-            weight = node.scenario_count / self.scenarios
-            for i in range(node.first_branch, node.first_branch + self._branch_count(index)):
-                branch = self.tree.branches[i]
-                bounds = float(branch.lower / weight), float(branch.upper / weight)
-                yield _Found(i, *bounds, weight, int(branch.child_count))
-
-    def children(self, index: int) -> Iterator[_Found]:
-        branch = self.tree.branches[index]
-        return map(self._node, range(branch.first_child, branch.first_child + branch.child_count))
-
-    def _node(self, index: int) -> _Found:
-        node = self.tree.nodes[index]
-        weight = node.scenario_count / self.scenarios
-        size = 0 if node.first_branch == NO_BRANCH else self._branch_count(index)
-        return _Found(index, float(node.lower / weight), float(node.upper / weight), weight, size)
-
-    def _branch_count(self, index: int) -> int:
-        return len(self.macro_actions) - self.first(index)
-
-
-class _Pomcpow:
-    """Reads POMCPOW's tree."""
-
-    def __init__(self, tree: PomcpowSnapshot) -> None:
-        self.tree = tree
-        self.simulations = max(1, int(tree.nodes[ROOT].visits))
-
-    def first(self, index: int) -> int:
-        """The number of the action of a node's first branch."""
-        return 0
-
-    def root(self) -> _Found:
-        return self._node(ROOT)
-
-    def branches(self, index: int) -> Iterator[_Found]:
-        node = self.tree.nodes[index]
-        for i in range(node.first_branch, node.first_branch + node.branch_count):
-            branch = self.tree.branches[i]
-            share = branch.visits / self.simulations
-            yield _Found(i, float(self.tree.scores[i].value), None, share, int(branch.child_count))
-
-    def children(self, index: int) -> Iterator[_Found]:
-        branch = self.tree.branches[index]
-        for i in range(branch.first_child, branch.first_child + branch.child_count):
-            yield self._node(int(self.tree.children[i].node))
-
-    def _node(self, index: int) -> _Found:
-        node = self.tree.nodes[index]
-        first, count = int(node.first_branch), int(node.branch_count)
-        value = float(self.tree.scores["value"][first : first + count].max()) if count else None
-        return _Found(index, value, None, node.visits / self.simulations, count)

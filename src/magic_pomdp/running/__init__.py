@@ -1,0 +1,72 @@
+"""Running: episodes in any world, many of them at once, comparisons, recordings."""
+
+from typing import TYPE_CHECKING
+
+from magic_pomdp._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from magic_pomdp.running.comparing import compare as compare
+    from magic_pomdp.running.episode import Episode as Episode
+    from magic_pomdp.running.episode import EpisodeRecord as EpisodeRecord
+    from magic_pomdp.running.episode import Moment as Moment
+    from magic_pomdp.running.episode import run_episode as run_episode
+    from magic_pomdp.running.evaluating import EvaluationFailed as EvaluationFailed
+    from magic_pomdp.running.evaluating import EvaluationInterrupted as EvaluationInterrupted
+    from magic_pomdp.running.evaluating import evaluate as evaluate
+    from magic_pomdp.running.factory import PlannerFactory as PlannerFactory
+    from magic_pomdp.running.factory import able_planners as able_planners
+    from magic_pomdp.running.recording import record_episodes as record_episodes
+    from magic_pomdp.running.tuning import tune as tune
+    from magic_pomdp.running.world import Beginning as Beginning
+    from magic_pomdp.running.world import Happening as Happening
+    from magic_pomdp.running.world import SimulatedWorld as SimulatedWorld
+    from magic_pomdp.running.world import World as World
+
+__all__ = [
+    "Beginning",
+    "Episode",
+    "EpisodeRecord",
+    "EvaluationFailed",
+    "EvaluationInterrupted",
+    "Happening",
+    "Moment",
+    "PlannerFactory",
+    "SimulatedWorld",
+    "World",
+    "able_planners",
+    "compare",
+    "evaluate",
+    "record_episodes",
+    "run_episode",
+    "tune",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "running.comparing": ("compare",),
+        "running.episode": (
+            "Episode",
+            "EpisodeRecord",
+            "Moment",
+            "run_episode",
+        ),
+        "running.evaluating": (
+            "EvaluationFailed",
+            "EvaluationInterrupted",
+            "evaluate",
+        ),
+        "running.factory": (
+            "PlannerFactory",
+            "able_planners",
+        ),
+        "running.recording": ("record_episodes",),
+        "running.tuning": ("tune",),
+        "running.world": (
+            "Beginning",
+            "Happening",
+            "SimulatedWorld",
+            "World",
+        ),
+    },
+)

@@ -13,92 +13,64 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from importlib import metadata
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-from magic_pomdp import __version__
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.compiling import kernel
+from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import mix, new_stream
-from magic_pomdp.core.task import RUNNING, Task
+from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
 from magic_pomdp.macros import decode_bezier
-from magic_pomdp.planners.macro_despot import MacroDespot
 from magic_pomdp.planners.plan import Budget
-from magic_pomdp.planners.pomcpow import Pomcpow
+from magic_pomdp.results.speed import Bench, Measurement
 from magic_pomdp.running.doctor import cpu_name
-from magic_pomdp.running.episode import draw_beginning
+from magic_pomdp.running.factory import PlannerFactory, able_planners
+from magic_pomdp.running.world import draw_beginning
 from magic_pomdp.tasks.light_dark import LightDark, X
 from magic_pomdp.tasks.puck_push import BOT_X, PuckPush
 
-REPEATS = 15
+_REPEATS = 15
 """Times that each thing is measured."""
-CALIBRATION_HASHES = 4_000_000
-SIMULATED_STEPS = 1_000_000
-SECONDS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
+_CALIBRATION_HASHES = 4_000_000
+_SIMULATED_STEPS = 1_000_000
+_SECONDS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """The best of several repeats."""
-
-    name: str
-    value: float
-    median: float
-    """Of all repeats."""
-    unit: str
-    """"/s" for a speed (more is better); s, ms or µs for a time (less is better)."""
-    ratio: float
-    """Value against the calibration kernel."""
-
-
-def run_bench(seconds: float = 0.2, on_progress: Callable[[Measurement], None] | None = None) -> dict[str, Any]:
-    """Measure everything, with searches of so many seconds. The report is a JSON object."""
+def run_bench(seconds: float = 0.2, on_progress: Callable[[Measurement], None] | None = None) -> Bench:
+    """Measure everything, with searches of so many seconds."""
     measurements = []
     for measurement in _measure_all(Budget(seconds=seconds)):
         measurements.append(measurement)
         if on_progress is not None:
             on_progress(measurement)
-    return {
-        "version": __version__,
-        "processor": cpu_name(),
-        "python": platform.python_version(),
-        "numba": metadata.version("numba"),
-        "repeats": REPEATS,
-        "measurements": [asdict(measurement) for measurement in measurements],
-    }
+    return Bench(
+        processor=cpu_name(),
+        python=platform.python_version(),
+        numba=metadata.version("numba"),
+        repeats=_REPEATS,
+        measurements=tuple(measurements),
+    )
 
 
 def _measure_all(budget: Budget) -> Iterator[Measurement]:
-    task = LightDark()
+    task, puck = LightDark(), PuckPush()
     yield from _measure(_simulator(task), "/s", "steps in the bare simulator")
-    yield from _measure(_planner(task, 6, budget), "/s", "steps in Macro-DESPOT, length 6", "nodes, length 6")
-    yield from _measure(_planner(task, 1, budget), "/s", "steps in Macro-DESPOT, length 1", "nodes, length 1")
-    puck = PuckPush()
-    yield from _measure(_planner(puck, 2, budget), "/s", "steps in Macro-DESPOT, Puck-Push", "nodes, Puck-Push")
-    yield from _measure(_pomcpow(task, budget), "/s", "simulations in POMCPOW, Light-Dark")
-    yield from _measure(_pomcpow(puck, budget), "/s", "simulations in POMCPOW, Puck-Push")
+    for place in (task, puck):
+        for name in able_planners(place):
+            factory = PlannerFactory(name, budget=budget)
+            names = (f"{what} in {factory.label}, {place.name}" for what in ("steps", "nodes", "trials"))
+            yield from _measure(_planner(place, factory), "/s", *names)
     yield from _measure(_belief_in_strip(task, lit=False), "ms", "belief update in the dark, 10,000 particles")
     yield from _measure(_belief_in_strip(task, lit=True), "ms", "belief update in the light, 10,000 particles")
     yield from _measure(_belief_on_board(puck), "ms", "belief update in Puck-Push, 10,000 particles")
     yield from _measure(_decoding, "µs", "decoding 8 curves of length 8")
     yield from _measure(_command("-c", "import magic_pomdp"), "s", "import magic_pomdp, from the shell")
     with tempfile.TemporaryDirectory() as folder:
-        options = (
-            "--episodes",
-            "1",
-            "--steps",
-            "1",
-            "--set",
-            "max_steps=1",
-            "--json",
-            str(Path(folder) / "result.json"),
-        )
+        options = ("--episodes", "1", "--steps", "1", "--set", "max_steps=1", "--json", f"{folder}/result.json")
         command = _command("-m", "magic_pomdp", "evaluate", "light-dark", *options)
         yield from _measure(command, "s", "evaluate, from the shell through one plan")
 
@@ -107,20 +79,21 @@ def _measure(probe: Callable[[], tuple[float, ...]], unit: str, *names: str) -> 
     """Run a probe, which gives a number for each name, in turns with the calibration."""
     probe()  # compiles or loads what it needs
     hashes, values = [], []
-    for _ in range(REPEATS):
+    for _ in range(_REPEATS):
         hashes.append(_hashes_per_second())
         values.append(probe())
     for name, column in zip(names, zip(*values, strict=True), strict=True):
         value = max(column) if unit == "/s" else min(column)
-        ratio = value / max(hashes) if unit == "/s" else value * SECONDS[unit] * max(hashes)
-        yield Measurement(name, value, statistics.median(column), unit, ratio)
+        ratio = value / max(hashes) if unit == "/s" else value * _SECONDS[unit] * max(hashes)
+        median = statistics.median(column)
+        yield Measurement(name=name, value=value, median=median, unit=unit, ratio=ratio)
 
 
 def _hashes_per_second() -> float:
     _hash_chain(np.uint64(1), 1)
     started = time.perf_counter()
-    _hash_chain(np.uint64(1), CALIBRATION_HASHES)
-    return CALIBRATION_HASHES / (time.perf_counter() - started)
+    _hash_chain(np.uint64(1), _CALIBRATION_HASHES)
+    return _CALIBRATION_HASHES / (time.perf_counter() - started)
 
 
 def _simulator(task: Task) -> Callable[[], tuple[float, ...]]:
@@ -129,32 +102,21 @@ def _simulator(task: Task) -> Callable[[], tuple[float, ...]]:
 
     def probe() -> tuple[float, ...]:
         started = time.perf_counter()
-        _run_simulator(task, context, start, state, task.actions()[:-1], observation, random, SIMULATED_STEPS)
-        return (SIMULATED_STEPS / (time.perf_counter() - started),)
+        _run_simulator(task, context, start, state, task.actions()[:-1], observation, random, _SIMULATED_STEPS)
+        return (_SIMULATED_STEPS / (time.perf_counter() - started),)
 
     return probe
 
 
-def _planner(task: Task, length: int, budget: Budget) -> Callable[[], tuple[float, ...]]:
-    planner = MacroDespot(task, task.macro_actions(length), budget=budget)
+def _planner(task: Task, factory: PlannerFactory) -> Callable[[], tuple[float, ...]]:
+    planner = factory(task)
     context, _ = draw_beginning(task, new_stream(0))
     belief = Belief.initial(task, context)
 
     def probe() -> tuple[float, ...]:
         plan = planner.plan(belief, context)
-        return plan.steps / plan.seconds, plan.nodes / plan.seconds
-
-    return probe
-
-
-def _pomcpow(task: Task, budget: Budget) -> Callable[[], tuple[float, ...]]:
-    planner = Pomcpow(task, budget=budget)
-    context, _ = draw_beginning(task, new_stream(0))
-    belief = Belief.initial(task, context)
-
-    def probe() -> tuple[float, ...]:
-        plan = planner.plan(belief, context)
-        return (plan.trials / plan.seconds,)
+        seconds = max(plan.seconds, 1e-9)
+        return plan.steps / seconds, plan.nodes / seconds, plan.trials / seconds
 
     return probe
 
@@ -224,6 +186,6 @@ def _run_simulator(task, context, start, state, actions, observation, random, co
     observation, random = borrow(observation), borrow(random)
     for i in range(count):
         _, outcome = task.step(context, state, actions[i % len(actions)], random, observation)
-        if outcome != RUNNING:
+        if outcome != Outcome.RUNNING:
             for j in range(len(state)):
                 state[j] = start[j]

@@ -13,11 +13,11 @@ import numba
 from magic_pomdp import __version__
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.randomness import new_stream
-from magic_pomdp.core.registry import make_task
+from magic_pomdp.core.registry import make
 from magic_pomdp.planners.macro_despot import MacroDespot, extend
 from magic_pomdp.planners.plan import Budget
-from magic_pomdp.running.episode import draw_beginning
 from magic_pomdp.running.workers import available_cores
+from magic_pomdp.running.world import draw_beginning
 
 OPTIONAL = {"matplotlib": "drawing", "torch": "learning"}
 """Packages that only some parts need."""
@@ -88,7 +88,7 @@ def _cache_folder() -> Check:
 
 def _first_plan() -> Check:
     started = time.perf_counter()
-    task = make_task("light-dark")
+    task = make("light-dark")
     context, _ = draw_beginning(task, new_stream(0))
     MacroDespot(task).plan(Belief.initial(task, context, 100), context, budget=Budget(steps=1))
     seconds = time.perf_counter() - started

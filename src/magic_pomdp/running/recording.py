@@ -1,57 +1,70 @@
-"""Episodes as they were lived: what was true, believed, considered and done, in one file. docs/recordings.md has its
-format."""
+"""Recorders: they watch episodes and take everything down."""
 
-import base64
-import dataclasses
-import gzip
-import json
-import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
+import msgspec
 import numpy as np
 
-from magic_pomdp import __version__
 from magic_pomdp.core.compiling import kernel
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import seek, stream_key
-from magic_pomdp.core.scene import Scene, shapes_to_json
+from magic_pomdp.core.scene import Scene, Shape, plain_scene, plain_shapes, six_digits
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
 from magic_pomdp.planners.plan import Plan, Planner
 from magic_pomdp.planners.tree_top import top_of_tree
+from magic_pomdp.results.evaluation import Question
+from magic_pomdp.results.recording import PlannerInfo, RecordedEpisode, RecordedPlan, Recording, TaskInfo, TreeTop
 from magic_pomdp.running.episode import NOT_PLANNED, EpisodeRecord, Moment, run_episode
-from magic_pomdp.running.evaluate import Evaluation, check_numbers, describe, warm_up
-from magic_pomdp.running.saving import save_bytes
+from magic_pomdp.running.evaluating import MakePlanner, MakeWorld, check_numbers, describe, planner_maker, warm_up
 from magic_pomdp.running.workers import JobFailed, available_cores, run_jobs
+from magic_pomdp.running.world import SimulatedWorld
 
-FORMAT = "magic-pomdp recording"
-VERSION = 1
-PARTICLES = 500
+_PARTICLES = 500
 """Particles of each belief that are kept, unless told otherwise."""
-TRACED = 30
+_TRACED = 30
 """Particles whose ways are averaged to the way that a macro-action is drawn."""
-SPREAD_SAMPLE = 10
+_SPREAD_SAMPLE = 10
 """Particles whose distances from the others make up a belief's spread."""
 
-Recording = dict[str, Any]
-"""A file's content; arrays are numpy arrays."""
+
+class Frame(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A moment, as it is recorded."""
+
+    state: np.ndarray | None
+    """The truth; None in a world that does not tell."""
+    particles: np.ndarray
+    """The belief, thinned; one particle a row."""
+    sprites: tuple[Shape, ...]
+    """What moves; nothing, if the truth is not known."""
+    plan: int
+    """Which of the episode's plans is being carried out; −1 before the first."""
+    reward: float
+    """Earned by the step that led here; 0 at the beginning."""
+    action: np.ndarray | None
+    """What was done in that step; None at the beginning."""
+    observation: np.ndarray | None
+    """What was observed in it; None at the beginning."""
+    belief_error: float | None
+    """Mean distance of particles to the true state, if that is known."""
+    belief_spread: float
+    """Mean distance of particles from each other."""
 
 
 class Recorder:
     """Watches one episode: give `watch` to `run_episode`, then ask for what it has seen."""
 
-    def __init__(self, task: Task, planner: Planner, particles: int = PARTICLES) -> None:
+    def __init__(self, task: Task, planner: Planner, particles: int = _PARTICLES) -> None:
         self.task, self.planner, self.particle_count = task, planner, _check_particles(particles)
+        self._context = np.zeros(task.context_size)
         self._scene: Scene | None = None
         self._plan: Plan | None = None
         self._next_plan: Plan | None = None
-        self._next_tree: dict[str, list] | None = None
-        self._plans: list[dict[str, Any]] = []
-        self._frames: list[dict[str, Any]] = []
+        self._next_tree: TreeTop | None = None
+        self._plans: list[RecordedPlan] = []
+        self._frames: list[Frame] = []
 
     def watch(self, moment: Moment) -> None:
         """Take down a moment."""
@@ -59,84 +72,120 @@ class Recorder:
             self.look_at(moment.context)
         if moment.plan is not self._plan:
             self._plan = moment.plan
-            self._plans.append(self.describe_plan(moment))
-            if moment.next_plan is not None:  # by the time it is carried out, the planner will have made another
-                self._next_plan, self._next_tree = moment.next_plan, self._describe_tree(moment.next_plan)
+            self._plans.append(self.describe_plan(moment, len(self._frames)))
         self._frames.append(self.describe_moment(moment))
 
     def look_at(self, context: np.ndarray) -> Scene | None:
         """Take down what the task looks like in a context."""
-        self._context, self._scene = context.copy(), self.task.scene(context)
+        scene = self.task.scene(context)
+        self._context, self._scene = context.copy(), None if scene is None else plain_scene(scene)
         return self._scene
 
-    def describe_moment(self, moment: Moment) -> dict[str, Any]:
+    def describe_moment(self, moment: Moment) -> Frame:
         """A frame: the truth, the belief thinned, what moves, and what led here."""
-        particles = moment.belief.particles
+        belief, state, particles = moment.belief, moment.state, moment.belief.particles
         kept = particles[np.linspace(0, len(particles) - 1, min(self.particle_count, len(particles))).astype(int)]
-        picked = particles[:: max(1, len(particles) // SPREAD_SAMPLE)][:SPREAD_SAMPLE]
-        sprites = self.task.sprites(moment.context, moment.state, particles) if self._scene else ()
-        return {
-            "state": moment.state.copy(),
-            "particles": kept.astype(np.float32),
-            "sprites": shapes_to_json(sprites),
-            "plan": len(self._plans) - 1,
-            "reward": moment.reward,
-            "action": moment.action,
-            "observation": moment.observation,
-            "belief_error": moment.belief.error(moment.state),
-            "belief_spread": float(np.mean([moment.belief.error(state.copy()) for state in picked])),
-        }
+        picked = particles[:: max(1, len(particles) // _SPREAD_SAMPLE)][:_SPREAD_SAMPLE]
+        sprites: Sequence[Shape] = ()
+        if self._scene is not None and state is not None:
+            sprites = self.task.sprites(moment.context, state, particles)
+        return Frame(
+            state=None if state is None else state.copy(),
+            particles=kept.astype(np.float32),
+            sprites=plain_shapes(sprites),
+            plan=len(self._plans) - 1,
+            reward=float(moment.reward),
+            action=moment.action,
+            observation=moment.observation,
+            belief_error=None if state is None else belief.error(state),
+            belief_spread=float(np.mean([belief.error(particle.copy()) for particle in picked])),
+        )
 
-    def describe_plan(self, moment: Moment) -> dict[str, Any]:
-        """The moment's plan, which is about to be carried out."""
+    def describe_plan(self, moment: Moment, time: int = 0) -> RecordedPlan:
+        """The moment's plan, which is about to be carried out from a step on."""
         plan = moment.plan
-        simple = ("choice", "value", "lower", "upper", "trials", "nodes", "depth", "steps", "seconds", "stopped_by")
-        described = {"time": len(self._frames), **{name: getattr(plan, name) for name in simple}}
-        described["values"], described["uppers"] = plan.values, plan.uppers
-        chosen = _considered(plan)
-        described["macro_actions"], described["lengths"] = chosen.actions.astype(np.float32), chosen.lengths
-        if plan.macro_actions is None:
-            described["choice"] = 0
-        robot = self._scene.robot if self._scene else None
-        if robot is not None:
-            described["paths"] = trace(self.task, moment.context, moment.belief.particles, chosen, robot)
+        if plan is None:
+            raise ValueError("There is no plan yet that could be described.")
+        considered = _considered(plan)
         tree = self._next_tree if plan is self._next_plan else None
-        if moment.next_plan is None and tree is None:
+        if moment.next_plan is not None:  # by the time it is carried out, the planner will have made another
+            self._next_plan, self._next_tree = moment.next_plan, self._describe_tree(moment.next_plan)
+        elif tree is None:
             tree = self._describe_tree(plan)
-        if tree is not None:
-            described["tree"] = tree
-        return described
+        robot = self._scene.robot if self._scene else None
+        particles = moment.belief.particles
+        return RecordedPlan(
+            time=time,
+            choice=0 if plan.macro_actions is None else int(plan.choice),
+            value=float(plan.value),
+            lower=None if plan.lower is None else float(plan.lower),
+            upper=None if plan.upper is None else float(plan.upper),
+            trials=plan.trials,
+            nodes=plan.nodes,
+            depth=plan.depth,
+            steps=plan.steps,
+            seconds=plan.seconds,
+            stopped_by=plan.stopped_by,
+            values=None if plan.values is None else np.asarray(plan.values, dtype=np.float64),
+            uppers=None if plan.uppers is None else np.asarray(plan.uppers, dtype=np.float64),
+            macro_actions=considered.actions.astype(np.float32),
+            lengths=considered.lengths.astype(np.int64),
+            paths=None if robot is None else _mean_ways(self.task, moment.context, particles, considered, robot),
+            tree=tree,
+        )
 
-    def _describe_tree(self, plan: Plan) -> dict[str, list] | None:
-        """The top of the planner's tree, if it keeps one; the plan must be the last that it has made."""
-        last_tree = getattr(self.planner, "last_tree", None)
-        if last_tree is None or plan.choice == NOT_PLANNED:
+    def _describe_tree(self, plan: Plan) -> TreeTop | None:
+        """The top of the planner's tree, if it shows one; the plan must be the last that it has made."""
+        tree_view = getattr(self.planner, "tree_view", None)
+        if tree_view is None or plan.choice == NOT_PLANNED:
             return None
-        items = top_of_tree(last_tree(), _considered(plan))
-        return {name: [_short(item[i]) for item in items] for i, name in enumerate(items[0]._fields)}
+        items = top_of_tree(tree_view())
+        return TreeTop(
+            parent=tuple(item.parent for item in items),
+            macro=tuple(item.macro for item in items),
+            value=tuple(_six_digits(item.value) for item in items),
+            upper=tuple(_six_digits(item.upper) for item in items),
+            share=tuple(six_digits(item.share) for item in items),
+            size=tuple(item.size for item in items),
+        )
 
-    def result(self, record: EpisodeRecord) -> dict[str, Any]:
+    def result(self, record: EpisodeRecord) -> RecordedEpisode:
         """The episode, with its record, as a recording keeps it."""
-        frames, later = self._frames, self._frames[1:]
+        result, frames, later = record.result, self._frames, self._frames[1:]
+        return RecordedEpisode(
+            episode=result.episode,
+            total_return=result.total_return,
+            discounted_return=result.discounted_return,
+            steps=result.steps,
+            outcome=result.outcome,
+            belief_error=result.belief_error,
+            belief_error_final=result.belief_error_final,
+            recoveries=result.recoveries,
+            ignored=result.ignored,
+            statistics=result.statistics,
+            context=self._context,
+            scene=self._scene,
+            states=_rows([frame.state for frame in frames], self.task.state_size),
+            particles=np.array([frame.particles for frame in frames]),
+            sprites=tuple(frame.sprites for frame in frames),
+            plan_of_frame=tuple(frame.plan for frame in frames),
+            rewards=tuple(frame.reward for frame in later),
+            actions=_rows([frame.action for frame in later], self.task.action_size),
+            observations=_rows([frame.observation for frame in later], self.task.observation_size),
+            belief_errors=tuple(_six_digits(frame.belief_error) for frame in frames),
+            belief_spreads=tuple(six_digits(frame.belief_spread) for frame in frames),
+            plans=tuple(self._plans),
+        )
 
-        def column(name: str, rows: list[dict[str, Any]], size: int) -> np.ndarray:
-            return np.array([row[name] for row in rows], dtype=np.float64).reshape(len(rows), size)
 
-        return {
-            **record.to_json(),
-            "context": self._context,
-            "scene": self._scene.to_json() if self._scene else None,
-            "states": column("state", frames, self.task.state_size),
-            "particles": np.array([frame["particles"] for frame in frames]),
-            "sprites": [frame["sprites"] for frame in frames],
-            "plan_of_frame": [frame["plan"] for frame in frames],
-            "rewards": [frame["reward"] for frame in later],
-            "actions": column("action", later, self.task.action_size),
-            "observations": column("observation", later, self.task.observation_size),
-            "belief_errors": [_short(frame["belief_error"]) for frame in frames],
-            "belief_spreads": [_short(frame["belief_spread"]) for frame in frames],
-            "plans": self._plans,
-        }
+def _rows(rows: Sequence[np.ndarray | None], size: int) -> np.ndarray:
+    """One row below the other; what is not known is NaN."""
+    unknown = np.full(size, np.nan)
+    return np.array([unknown if row is None else row for row in rows], dtype=np.float64).reshape(len(rows), size)
+
+
+def _six_digits(number: float | None) -> float | None:
+    return None if number is None else six_digits(number)
 
 
 def _considered(plan: Plan) -> MacroActions:
@@ -150,11 +199,11 @@ def _check_particles(count: int) -> int:
     return count
 
 
-def trace(
+def _mean_ways(
     task: Task, context: np.ndarray, particles: np.ndarray, macro_actions: MacroActions, robot: tuple[int, int]
 ) -> np.ndarray:
     """Where each macro-action would lead the robot: the mean way of some particles; shape (count, longest + 1, 2)."""
-    states = particles[:: max(1, len(particles) // TRACED)][:TRACED].copy()
+    states = particles[:: max(1, len(particles) // _TRACED)][:_TRACED].copy()
     count, longest, _ = macro_actions.actions.shape
     paths = np.zeros((count, longest + 1, 2))
     _trace(
@@ -202,19 +251,20 @@ class RecordingInterrupted(KeyboardInterrupt):
 
 def record_episodes(
     task: Task,
-    make_planner: Callable[[Task], Planner],
+    planner: str | MakePlanner | None = None,
     episodes: int = 10,
     seed: int = 0,
-    particles: int = PARTICLES,
+    particles: int = _PARTICLES,
     workers: int | None = None,
     on_progress: Callable[[EpisodeRecord], None] | None = None,
+    world: MakeWorld = SimulatedWorld,
 ) -> Recording:
     """Run episodes 0 … episodes − 1 and take everything down; see `evaluate` for the arguments that it has, too."""
     check_numbers(episodes, seed)
-    job = _RecordingJob(task, make_planner, seed, particles)
-    _check_particles(particles)
+    make_planner = planner_maker(planner)
+    job = _RecordingJob(task, make_planner, world, seed, _check_particles(particles))
     about = describe(task, make_planner, seed)  # what is wrong is found here, before a worker starts
-    found: dict[int, dict[str, Any]] = {}
+    found: dict[int, RecordedEpisode] = {}
     workers = available_cores() if workers is None else workers
     try:
         with closing(run_jobs(job, range(episodes), workers, "Episode")) as results:
@@ -234,132 +284,33 @@ class _RecordingJob:
     """What is sent to a worker; called there, it gives the function that records an episode by its number."""
 
     task: Task
-    make_planner: Callable[[Task], Planner]
+    make_planner: MakePlanner
+    make_world: MakeWorld
     seed: int
     particles: int
 
-    def __call__(self) -> Callable[[int], tuple[EpisodeRecord, dict[str, Any]]]:
-        planner = self.make_planner(self.task)
+    def __call__(self) -> Callable[[int], tuple[EpisodeRecord, RecordedEpisode]]:
+        planner, world = self.make_planner(self.task), self.make_world(self.task)
         warm_up(self.task, planner)
 
-        def record_one(episode: int) -> tuple[EpisodeRecord, dict[str, Any]]:
+        def record_one(episode: int) -> tuple[EpisodeRecord, RecordedEpisode]:
             recorder = Recorder(self.task, planner, self.particles)
-            record = run_episode(self.task, planner, self.seed, episode, recorder.watch)
+            record = run_episode(self.task, planner, self.seed, episode, recorder.watch, world=world)
             return record, recorder.result(record)
 
         return record_one
 
 
-def _recording(task: Task, about: Evaluation, found: dict[int, dict[str, Any]]) -> Recording:
-    budget = dataclasses.asdict(about.budget) if about.budget else None
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "software": __version__,
-        "task": {"name": about.task, "discount": task.discount, "parameters": about.task_parameters},
-        "planner": {
-            "name": about.planner,
-            "macro_length": about.macro_length,
-            "budget": budget,
-            "settings": about.settings,
-        },
-        "seed": about.seed,
-        "episodes": [found[number] for number in sorted(found)],
-    }
-
-
-# -------------------------------------------------------------------------------------------------------------- files
-
-
-def save_recording(path: Path, recording: Recording) -> None:
-    """Write a recording in one step."""
-    save_bytes(path, pack(recording))
-
-
-def load_recording(path: Path) -> Recording:
-    """Read a recording, or a ValueError that says why it is none."""
-    try:
-        content = json.loads(gzip.decompress(path.read_bytes()), object_hook=_decode)
-    except FileNotFoundError:
-        raise ValueError(f"There is no file {path}.") from None
-    except OSError as error:
-        if isinstance(error, gzip.BadGzipFile):
-            raise ValueError(f"{path} is not a recording, or is damaged.") from None
-        raise ValueError(f"{path} cannot be read ({error.strerror}).") from None
-    except (EOFError, zlib.error, ValueError, TypeError, OverflowError, RecursionError, MemoryError):
-        raise ValueError(f"{path} is not a recording, or is damaged.") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError(f"{path} is not a recording: `magic-pomdp record` makes one.")
-    if not isinstance(content.get("version"), int) or content["version"] > VERSION:
-        raise ValueError(
-            f"{path} is a recording of version {content.get('version')}, newer than this program knows ({VERSION}): "
-            "update magic-pomdp."
-        )
-    if not _is_whole(content):
-        raise ValueError(f"{path} is a recording, but parts of it are missing.")
-    return content
-
-
-def pack(content: Any) -> bytes:
-    """Plain data with arrays as bytes: gzip of JSON, in which an array is {"dtype", "shape", "data": base64}."""
-    return gzip.compress(to_text(content).encode(), compresslevel=6, mtime=0)
-
-
-def to_text(content: Any) -> str:
-    """The JSON of plain data with arrays."""
-    return json.dumps(content, default=_encode, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def _encode(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        little = value.astype(value.dtype.newbyteorder("<"))
-        data = base64.b64encode(little.tobytes()).decode()
-        return {"dtype": little.dtype.str, "shape": list(value.shape), "data": data}
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{type(value).__name__} has no place in a recording.")
-
-
-DTYPES = ("<f8", "<f4", "<i8", "<u2")
-
-
-def _decode(value: dict[str, Any]) -> Any:
-    if value.keys() != {"dtype", "shape", "data"}:
-        return value
-    if value["dtype"] not in DTYPES:
-        raise ValueError("an array of an unknown kind")
-    flat = np.frombuffer(base64.b64decode(value["data"], validate=True), dtype=value["dtype"])
-    return flat.reshape([int(length) for length in value["shape"]])
-
-
-OF_EPISODE = {"episode", "outcome", "return", "steps", "context", "scene"}
-"""What every episode has, besides what is checked for its length."""
-OF_PLAN = {
-    *("time", "macro_actions", "lengths", "choice", "values", "uppers", "value", "lower", "upper"),
-    *("trials", "nodes", "depth", "steps", "seconds", "stopped_by"),
-}
-"""What every plan has."""
-
-
-def _is_whole(content: dict[str, Any]) -> bool:
-    """Whether all is there, and of the right lengths, that a reader relies on."""
-    try:
-        for episode in content["episodes"]:
-            frames = len(episode["states"])
-            per_frame = ("particles", "sprites", "plan_of_frame", "belief_errors", "belief_spreads")
-            right = episode.keys() >= OF_EPISODE and all(plan.keys() >= OF_PLAN for plan in episode["plans"])
-            right = right and all(len(episode[name]) == frames for name in per_frame)
-            right = right and all(len(episode[name]) == frames - 1 for name in ("rewards", "actions", "observations"))
-            right = right and all(0 <= number < len(episode["plans"]) for number in episode["plan_of_frame"])
-            right = right and all(0 <= plan["choice"] < len(plan["macro_actions"]) for plan in episode["plans"])
-            if not right or episode["particles"].ndim != 3:
-                return False
-        names = content["task"]["name"] and content["planner"]["name"]
-        return bool(names and content["episodes"] and "seed" in content)
-    except (KeyError, TypeError, AttributeError, ValueError):
-        return False
-
-
-def _short(number: Any) -> Any:
-    """A float with six digits."""
-    return float(f"{number:.6g}") if isinstance(number, float) else number
+def _recording(task: Task, about: Question, found: dict[int, RecordedEpisode]) -> Recording:
+    return Recording(
+        task=TaskInfo(name=about.task, discount=task.discount, parameters=about.task_parameters),
+        planner=PlannerInfo(
+            name=about.planner,
+            label=about.label or about.planner,
+            macro_length=about.macro_length,
+            budget=about.budget,
+            settings=about.settings,
+        ),
+        seed=about.seed,
+        episodes=tuple(found[number] for number in sorted(found)),
+    )

@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 from multiprocessing import connection, forkserver
 from typing import Any, TypeVar, cast
 
-Job = TypeVar("Job", bound=Hashable)
-Result = TypeVar("Result")
+_Job = TypeVar("_Job", bound=Hashable)
+_Result = TypeVar("_Result")
 
 ATTEMPTS = 3
 """A job that has ended so many workers is given up."""
@@ -50,26 +50,26 @@ def start_server() -> None:
 
 
 def run_jobs(
-    make_function: Callable[[], Callable[[Job], Result]],
-    jobs: Iterable[Job],
+    make_function: Callable[[], Callable[[_Job], _Result]],
+    jobs: Iterable[_Job],
     workers: int,
     kind: str = "Job",
-) -> Generator[tuple[Job, Result], None, None]:
+) -> Generator[tuple[_Job, _Result], None, None]:
     """Yield (job, result) for every job, in the order in which they are finished.
 
     Each worker calls `make_function` once (it must be picklable) and then its result for one job after the other.
     With 0 workers everything happens in this process. `kind` is what messages call a job.
     """
-    return cast(Generator[tuple[Job, Result], None, None], poll_jobs(make_function, jobs, workers, kind))
+    return cast(Generator[tuple[_Job, _Result], None, None], poll_jobs(make_function, jobs, workers, kind))
 
 
 def poll_jobs(
-    make_function: Callable[[], Callable[[Job], Result]],
-    jobs: Iterable[Job],
+    make_function: Callable[[], Callable[[_Job], _Result]],
+    jobs: Iterable[_Job],
     workers: int,
     kind: str = "Job",
     patience: Callable[[], float | None] = lambda: None,
-) -> Generator[tuple[Job, Result] | None, None, None]:
+) -> Generator[tuple[_Job, _Result] | None, None, None]:
     """Like `run_jobs`, but yield None, too, whenever no result has come for as many seconds as `patience` says (None:
     for ever): so the caller can do other things between results. A job is taken from `jobs` when a worker is free."""
     if workers < 0:
@@ -83,7 +83,9 @@ def poll_jobs(
     return _run_in_workers(payload, jobs, workers, kind, patience)
 
 
-def _run_here(make_function: Callable, jobs: Iterable, kind: str) -> Generator[tuple[Any, Any], None, None]:
+def _run_here(
+    make_function: Callable[[], Callable[[Any], Any]], jobs: Iterable[Any], kind: str
+) -> Generator[tuple[Any, Any], None, None]:
     try:
         function = make_function()
     except Exception as error:
@@ -97,7 +99,7 @@ def _run_here(make_function: Callable, jobs: Iterable, kind: str) -> Generator[t
 
 
 def _run_in_workers(
-    payload: bytes, jobs: Iterable, count: int, kind: str, patience: Callable[[], float | None]
+    payload: bytes, jobs: Iterable[Any], count: int, kind: str, patience: Callable[[], float | None]
 ) -> Generator[tuple[Any, Any] | None, None, None]:
     start_server()
     waiting = iter(jobs)
@@ -142,7 +144,7 @@ def _run_in_workers(
             worker.stop()
 
 
-def _add_workers(workers: "dict[Any, _Worker]", count: int, payload: bytes, jobs: Iterator) -> None:
+def _add_workers(workers: "dict[Any, _Worker]", count: int, payload: bytes, jobs: Iterator[Any]) -> None:
     for _, job in zip(range(count), jobs, strict=False):
         worker = _Worker(payload, job)
         workers[worker.connection] = worker

@@ -1,50 +1,60 @@
 """A moment of an episode on matplotlib's axes, from what the task says of its look. The page draws the same data."""
 
-import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.patches import Circle as CirclePatch
 from matplotlib.patches import Polygon as PolygonPatch
+from msgspec.structs import replace
 
-from magic_pomdp.core.scene import Circle, Line, Polygon, Scene, Shape, Text, shapes_from_json
+from magic_pomdp.core.scene import Circle, Line, Points, Polygon, Scene, Shape, Text
+from magic_pomdp.results.recording import RecordedEpisode, RecordedPlan
 
-SHOWN = 400
+_SHOWN = 400
 """Particles that are drawn."""
-SHAPES, PARTICLES, TRAILS, MACRO_ACTIONS, SPRITES = 1, 2, 3, 4, 6
+_SHAPES, _PARTICLES, _TRAILS, _MACRO_ACTIONS, _SPRITES = 1, 2, 3, 4, 6
 """What lies above what."""
 
 
 @cache
 def palette(theme: str) -> dict[str, str]:
     """The colour of every role on "light" or on "dark" ground."""
-    return json.loads((Path(__file__).parent / "page" / "palette.json").read_text(encoding="utf-8"))[theme]
+    themes = (Path(__file__).parent / "page" / "palette.json").read_bytes()
+    return msgspec.json.decode(themes, type=dict[str, dict[str, str]])[theme]
 
 
-def draw_moment(axes, episode: dict[str, Any], time: float, theme: str = "dark", scale: float = 1.0) -> None:
+def scene_of(episode: RecordedEpisode) -> Scene:
+    """What an episode's task looks like, or a ValueError if it does not say."""
+    if episode.scene is None:
+        raise ValueError("The task of this episode has no look, so there is nothing to draw.")
+    return episode.scene
+
+
+def draw_moment(axes: Axes, episode: RecordedEpisode, time: float, theme: str = "dark", scale: float = 1.0) -> None:
     """Draw a recorded episode at a time between 0 and its last step; widths and dots are `scale` times as large."""
-    last = len(episode["states"]) - 1
+    last = len(episode.states) - 1
     step = min(int(time), last)
     later, share = min(step + 1, last), min(time, last) - step
 
-    def at(name: str) -> np.ndarray:
-        return episode[name][step] + share * (episode[name][later] - episode[name][step])
+    def now(frames: np.ndarray) -> np.ndarray:
+        return _mixed(frames[step], frames[later], share)
 
-    scene = Scene.from_json(episode["scene"])
-    moving = zip(episode["sprites"][step], episode["sprites"][later], strict=False)
-    sprites = shapes_from_json([_between(shape, following, share) for shape, following in moving])
-    states = np.vstack([episode["states"][: step + 1], at("states")[None]])
-    draw_frame(axes, scene, sprites, states, at("particles"), theme, scale)
-    plan = episode["plans"][episode["plan_of_frame"][step]]
-    if step < last and plan.get("paths") is not None:
-        draw_macro_actions(axes, plan, theme, scale)
+    moving = zip(episode.sprites[step], episode.sprites[later], strict=False)
+    sprites = [_between(shape, following, share) for shape, following in moving]
+    states = np.vstack([episode.states[: step + 1], now(episode.states)[None]])
+    _draw_frame(axes, scene_of(episode), sprites, states, now(episode.particles), theme, scale)
+    plan = episode.plans[episode.plan_of_frame[step]]
+    if step < last and plan.paths is not None:
+        _draw_macro_actions(axes, plan, plan.paths, theme, scale)
 
 
-def draw_frame(
-    axes,
+def _draw_frame(
+    axes: Axes,
     scene: Scene,
     sprites: Sequence[Shape],
     states: np.ndarray,
@@ -58,38 +68,42 @@ def draw_frame(
     axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal", xticks=[], yticks=[])
     axes.set_facecolor(colours["ground"])
     for shape in scene.shapes:
-        _draw(axes, shape, colours, SHAPES, scale)
-    shown = particles[:: max(1, len(particles) // SHOWN)]
+        _draw(axes, shape, colours, _SHAPES, scale)
+    shown = particles[:: max(1, len(particles) // _SHOWN)]
     for track in scene.particles:
         colour = colours.get(track.role, track.role)
         x, y = shown[:, track.x], shown[:, track.y]
-        axes.scatter(x, y, s=3 * scale, color=colour, alpha=0.6, linewidths=0, zorder=PARTICLES)
+        axes.scatter(x, y, s=3 * scale, color=colour, alpha=0.6, linewidths=0, zorder=_PARTICLES)
     for track in scene.trails:
         colour = colours.get(track.role, track.role)
-        axes.plot(states[:, track.x], states[:, track.y], color=colour, lw=scale, alpha=0.8, zorder=TRAILS)
+        axes.plot(states[:, track.x], states[:, track.y], color=colour, lw=scale, alpha=0.8, zorder=_TRAILS)
     for shape in sprites:
-        _draw(axes, shape, colours, SPRITES, scale)
+        _draw(axes, shape, colours, _SPRITES, scale)
 
 
-def draw_macro_actions(axes, plan: dict[str, Any], theme: str = "dark", scale: float = 1.0) -> None:
+def _draw_macro_actions(axes: Axes, plan: RecordedPlan, paths: np.ndarray, theme: str, scale: float) -> None:
     """The ways of a plan's macro-actions, coloured by value, the best above the others; the chosen one is bright."""
     colours = palette(theme)
-    values = np.array([plan["value"]]) if plan["values"] is None else plan["values"]
-    of = shades(values)
-    for macro in sorted(range(len(of)), key=lambda macro: (macro == plan["choice"], of[macro])):
-        chosen = macro == plan["choice"]
-        x, y = plan["paths"][macro][: plan["lengths"][macro] + 1].T
-        colour = shade_colour(colours, of[macro])
-        style = {"solid_capstyle": "round", "solid_joinstyle": "round", "zorder": MACRO_ACTIONS + chosen}
+    values = np.array([plan.value]) if plan.values is None else plan.values
+    of = _shades(values)
+    for macro in sorted(range(len(of)), key=lambda macro: (macro == plan.choice, of[macro])):
+        chosen = macro == plan.choice
+        x, y = paths[macro][: plan.lengths[macro] + 1].T
+        colour = _shade_colour(colours, of[macro])
+        style: dict[str, Any] = {
+            "solid_capstyle": "round",
+            "solid_joinstyle": "round",
+            "zorder": _MACRO_ACTIONS + chosen,
+        }
         if chosen:
             axes.plot(x, y, color=colours["chosen"], lw=4 * scale, **style)
         alpha = 1.0 if chosen else 0.45 + 0.5 * of[macro]
         axes.plot(x, y, color=colour, lw=(2.2 if chosen else 1.2) * scale, alpha=alpha, **style)
         size, end = (4.5, colours["chosen"]) if chosen else (3.0, colour)
-        axes.plot(x[-1], y[-1], "o", ms=size * scale, color=end, mew=0, zorder=MACRO_ACTIONS + chosen)
+        axes.plot(x[-1], y[-1], "o", ms=size * scale, color=end, mew=0, zorder=_MACRO_ACTIONS + chosen)
 
 
-def shades(values: np.ndarray) -> np.ndarray:
+def _shades(values: np.ndarray) -> np.ndarray:
     """1 for the best value, 0 for those far below the middle ones, so that one very bad does not hide the rest."""
     ordered = np.sort(values)
     best = ordered[-1]
@@ -97,33 +111,56 @@ def shades(values: np.ndarray) -> np.ndarray:
     return np.clip((values - low) / (best - low), 0.0, 1.0) if best > low else np.ones(len(values))
 
 
-def shade_colour(colours: dict[str, str], shade: float) -> tuple[float, ...]:
+def _shade_colour(colours: dict[str, str], shade: float) -> tuple[float, ...]:
     """The colour of a shade between 0 and 1."""
-    low, middle, high = ([int(colours[name][i : i + 2], 16) / 255 for i in (1, 3, 5)] for name in LOW_TO_HIGH)
+    low, middle, high = ([int(colours[name][i : i + 2], 16) / 255 for i in (1, 3, 5)] for name in _LOW_TO_HIGH)
     first, second, share = (low, middle, 2 * shade) if shade < 0.5 else (middle, high, 2 * shade - 1)
     return tuple(a + share * (b - a) for a, b in zip(first, second, strict=True))
 
 
-LOW_TO_HIGH = ("low", "middle", "high")
+_LOW_TO_HIGH = ("low", "middle", "high")
 
 
-def _between(shape: dict[str, Any], following: dict[str, Any], share: float) -> dict[str, Any]:
-    """A shape, as plain data, on its way from one step to the next."""
-    if share == 0.0 or [shape.get(name) for name in ("kind", "role")] != [following.get(n) for n in ("kind", "role")]:
+def _between(shape: Shape, following: Shape, share: float) -> Shape:
+    """A shape on its way from one step to the next."""
+    if share == 0.0 or shape.role != following.role:
         return shape
-    mixed = dict(shape)
-    for name in {"x", "y", "radius"} & shape.keys() & following.keys():
-        mixed[name] = shape[name] + share * (following[name] - shape[name])
-    if "heading" in shape:
-        turn = following["heading"] - shape["heading"]
-        mixed["heading"] = shape["heading"] + share * np.arctan2(np.sin(turn), np.cos(turn))
-    if "points" in shape and len(shape["points"]) == len(following["points"]):
-        before, after = np.array(shape["points"]), np.array(following["points"])
-        mixed["points"] = before + share * (after - before)
+    match shape, following:
+        case Circle(), Circle():
+            radius = _mixed(shape.radius, following.radius, share)
+            return replace(shape, **_mixed_place(shape, following, share), radius=radius)
+        case Polygon(), Polygon():
+            turn = following.heading - shape.heading
+            heading = shape.heading + share * np.arctan2(np.sin(turn), np.cos(turn))
+            points = _mixed_points(shape.points, following.points, share)
+            return replace(shape, **_mixed_place(shape, following, share), heading=heading, points=points)
+        case Line(), Line():
+            return replace(shape, points=_mixed_points(shape.points, following.points, share))
+        case Text(), Text():
+            return replace(shape, **_mixed_place(shape, following, share))
+    return shape
+
+
+_Value = TypeVar("_Value", float, np.ndarray)
+_Placed = TypeVar("_Placed", Circle, Polygon, Text)
+
+
+def _mixed(before: _Value, after: _Value, share: float) -> _Value:
+    mixed: _Value = before + share * (after - before)
     return mixed
 
 
-def _draw(axes, shape: Shape, colours: dict[str, str], zorder: int, scale: float) -> None:
+def _mixed_place(before: _Placed, after: _Placed, share: float) -> dict[str, float]:
+    return {"x": _mixed(before.x, after.x, share), "y": _mixed(before.y, after.y, share)}
+
+
+def _mixed_points(before: Points, after: Points, share: float) -> Points:
+    if len(before) != len(after):
+        return before
+    return [(_mixed(x, u, share), _mixed(y, v, share)) for (x, y), (u, v) in zip(before, after, strict=True)]
+
+
+def _draw(axes: Axes, shape: Shape, colours: dict[str, str], zorder: int, scale: float) -> None:
     colour = colours.get(shape.role, shape.role)
     if isinstance(shape, Circle | Polygon):
         style: dict[str, Any] = {

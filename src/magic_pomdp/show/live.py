@@ -5,7 +5,6 @@ version, so that a slow page misses frames instead of lagging behind; what a per
 """
 
 import ipaddress
-import json
 import logging
 import signal
 import socket
@@ -19,69 +18,20 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.sync.server import ServerConnection, serve
 
-from magic_pomdp.core.task import Task
-from magic_pomdp.running.evaluate import PLANNERS, PlannerChoice
-from magic_pomdp.running.recording import to_text
-from magic_pomdp.running.session import Command, run_session
+from magic_pomdp.core.settings import settings_of
+from magic_pomdp.core.task import Task, task_name
+from magic_pomdp.planners.registry import find_planner, planner_names
+from magic_pomdp.results.recording import to_text
+from magic_pomdp.running.commands import LIMITS, LONGEST_MESSAGE, Command, Watchers, read_command
+from magic_pomdp.running.factory import PlannerFactory
+from magic_pomdp.running.session import run_session
 from magic_pomdp.running.workers import JobFailed, start_process
-from magic_pomdp.show.replay import fill_page
+from magic_pomdp.show.pages import render_page
 
-PORT = 8765
+_PORT = 8765
 """Where the page is, unless that port is taken."""
-SCRIPTS = ("data.js", "drawing.js", "charts.js", "tree.js", "panel.js", "controls.js", "live-panel.js", "live.js")
-LONGEST_MESSAGE = 1000
-"""Bytes."""
-MOST_TABS = 50
-LIMITS: dict[str, tuple[float, float]] = {"seconds": (0.001, 10.0), "macro_length": (1, 60), "pace": (0.1, 1000.0)}
-"""Smallest and largest of what a message may ask for."""
-FIELDS: dict[str, tuple[str, ...]] = {
-    "play": (),
-    "pause": (),
-    "step": (),
-    "new": (),
-    "pace": ("pace",),
-    "plan": ("planner", "seconds", "macro_length"),
-    "move": ("handle", "x", "y"),
-}
-"""Kinds of messages, and what each must hold besides its kind."""
-
-
-def read_command(text: str | bytes, scene: dict[str, Any] | None) -> Command:
-    """A message of the page as a command, or a ValueError that says why it is none."""
-    if not isinstance(text, str) or len(text) > LONGEST_MESSAGE:
-        raise ValueError("A message is a short text.")
-    try:
-        message = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ValueError("A message is a JSON object.") from None
-    kind = message.get("kind") if isinstance(message, dict) else None
-    if not isinstance(kind, str) or kind not in FIELDS:
-        raise ValueError(f"A message has a kind: {', '.join(FIELDS)}.")
-    if message.keys() != {"kind", *FIELDS[kind]}:
-        raise ValueError(f"A message of the kind {kind} holds {', '.join(FIELDS[kind]) or 'nothing else'}.")
-    if kind == "pace":
-        _check_number(message, "pace", *LIMITS["pace"])
-    elif kind == "plan":
-        if message["planner"] not in list(PLANNERS):
-            raise ValueError(f"The planner is one of {', '.join(PLANNERS)}.")
-        _check_number(message, "seconds", *LIMITS["seconds"])
-        if message["macro_length"] is not None:
-            _check_number(message, "macro_length", *LIMITS["macro_length"], kind=int)
-    elif kind == "move":
-        if not scene or not scene["handles"]:
-            raise ValueError("Nothing can be moved in this task.")
-        left, bottom, right, top = scene["view"]
-        _check_number(message, "handle", 0, len(scene["handles"]) - 1, kind=int)
-        _check_number(message, "x", left, right)
-        _check_number(message, "y", bottom, top)
-    return message
-
-
-def _check_number(message: dict[str, Any], name: str, low: float, high: float, kind: Any = (int, float)) -> None:
-    value = message[name]
-    if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
-        whole = "whole " if kind is int else ""
-        raise ValueError(f"{name} is a {whole}number from {low:g} to {high:g}.")
+_SCRIPTS = ("data.js", "drawing.js", "charts.js", "tree.js", "panel.js", "controls.js", "live-panel.js", "live.js")
+_MOST_TABS = 50
 
 
 class Board:
@@ -134,16 +84,17 @@ class LiveServer:
     """Serves the page of one session. `run` lasts until it is interrupted, or until `close` is called."""
 
     def __init__(
-        self, task: Task, choice: PlannerChoice, host: str = "127.0.0.1", port: int | None = None, seed: int = 0
+        self, task: Task, factory: PlannerFactory, host: str = "127.0.0.1", port: int | None = None, seed: int = 0
     ) -> None:
-        choice(task)  # what is wrong with it is said here
+        factory(task)  # what is wrong with it is said here
         if port is not None and not 0 <= port <= 65535:
             raise ValueError(f"A port is a number from 0 (any that is free) to 65535, not {port}.")
-        self.task, self.choice, self.seed = task, choice, seed
+        self.task, self.factory, self.seed = task, factory, seed
         self.board = Board()
-        about = {"task": task.name or type(task).__name__, "planners": list(PLANNERS), "limits": LIMITS}
+        planners = _describe_planners()
+        about = {"task": task_name(task), "planners": planners, "limits": LIMITS}
         self.board.post("about", about)
-        self._page = fill_page("live.html", f"Live: {about['task']}", SCRIPTS, reaches="'self'")
+        self._page = render_page("live.html", f"Live: {about['task']}", _SCRIPTS, server=True)
         self._sending = threading.Lock()
         self._tabs: set[ServerConnection] = set()
         self._closed = False
@@ -195,8 +146,8 @@ class LiveServer:
                 raise JobFailed(f"Nothing could start because of {value}.")
             if name == "ready":
                 ready = True
-            elif name == "choice":
-                self.choice = value
+            elif name == "planner":
+                self.factory = value
             else:
                 self.board.post(name, value)
 
@@ -221,7 +172,7 @@ class LiveServer:
     # ------------------------------------------------------------------------------------------ the session's process
 
     def _start_process(self) -> None:
-        self._process, self._connection = start_process(run_session, self.task, self.choice, self.seed)
+        self._process, self._connection = start_process(run_session, self.task, self.factory, self.seed)
         self._tell_watchers()
 
     def _send(self, command: Command) -> None:
@@ -231,7 +182,7 @@ class LiveServer:
     def _tell_watchers(self) -> None:
         """Say how many tabs there are. They are counted while nobody else sends, so that the last count is right."""
         with self._sending, suppress(OSError):
-            self._connection.send({"kind": "watch", "count": len(self._tabs)})
+            self._connection.send(Watchers(count=len(self._tabs)))
 
     def _say_how_it_ended(self) -> str:
         self._process.join(timeout=1.0)
@@ -252,7 +203,7 @@ class LiveServer:
                 return _respond(403, "Only the page of this server may connect to it.\n")
             if request.path != "/live":
                 return _respond(404, "There is nothing here.\n")
-            return None if len(self._tabs) < MOST_TABS else _respond(503, "There are too many open pages.\n")
+            return None if len(self._tabs) < _MOST_TABS else _respond(503, "There are too many open pages.\n")
         if request.path != "/":
             return _respond(404, "There is nothing here.\n")
         return _respond(200, self._page, "text/html")
@@ -301,12 +252,23 @@ class LiveServer:
                 tab.send(to_text(news))
 
 
+def _describe_planners() -> list[dict[str, Any]]:
+    """What the page needs to know of planners. One of a package that cannot be imported is left out."""
+    found = []
+    for name in planner_names():
+        with suppress(ValueError):
+            entry = find_planner(name)
+            has_length = "macro_length" in settings_of(entry.settings)
+            found.append({"name": name, "label": entry.label, "has_length": has_length})
+    return found
+
+
 def _listen(host: str, port: int | None) -> socket.socket:
-    """A socket at a port; without one at PORT or, if that is taken, at any."""
+    """A socket at a port; without one at _PORT or, if that is taken, at any."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     if port is None:
         with suppress(OSError):
-            return socket.create_server((host, PORT), family=family)
+            return socket.create_server((host, _PORT), family=family)
     try:
         return socket.create_server((host, port or 0), family=family)
     except OSError as error:

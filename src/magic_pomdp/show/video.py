@@ -5,28 +5,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from magic_pomdp.running.recording import Recording
-from magic_pomdp.running.saving import in_one_step
+from magic_pomdp.core.saving import in_one_step
+from magic_pomdp.results.recording import RecordedEpisode, Recording
 from magic_pomdp.show.drawing import draw_moment, palette
-from magic_pomdp.show.words import number_words, planner_name
+from magic_pomdp.show.words import number_words
 
-KINDS = (".mp4", ".gif")
-REST = 1.5
+_KINDS = (".mp4", ".gif")
+_REST = 1.5
 """Seconds that the end is shown."""
-DPI = 100
-HEAD, STRIP, EDGE = 34, 92, 12
+_DPI = 100
+_HEAD, _STRIP, _EDGE = 34, 92, 12
 """Pixels of the line above a drawing, of the chart below it, and around both, at a width of 480 pixels."""
-FLAT = 0.35
+_FLAT = 0.35
 """A drawing is at least so high, as a share of its width."""
 
 
 def check_video(path: Path, recordings: Sequence[Recording], fps: float, speed: float, width: int) -> None:
     """A ValueError that says why no such video can be made."""
-    if path.suffix not in KINDS:
-        raise ValueError(f"A video's name ends with {' or '.join(KINDS)}, not as {path.name}.")
+    if path.suffix not in _KINDS:
+        raise ValueError(f"A video's name ends with {' or '.join(_KINDS)}, not as {path.name}.")
     if not 1 <= fps <= 100:
         raise ValueError(f"A video has 1 to 100 frames a second, not {fps:g}.")
     if not 0 < speed <= 1000:
@@ -37,14 +38,14 @@ def check_video(path: Path, recordings: Sequence[Recording], fps: float, speed: 
         raise ValueError("A video needs at least one recording.")
 
 
-def find_episode(recording: Recording, number: int | None) -> dict[str, Any]:
+def find_episode(recording: Recording, number: int | None) -> RecordedEpisode:
     """An episode of a recording by its number; the first if none is asked for."""
-    episodes = {episode["episode"]: episode for episode in recording["episodes"]}
+    episodes = {episode.episode: episode for episode in recording.episodes}
     if number is None:
-        return recording["episodes"][0]
+        return recording.episodes[0]
     if number not in episodes:
         there = ", ".join(map(str, episodes))
-        raise ValueError(f"The recording of {recording['planner']['name']} has no episode {number}: it has {there}.")
+        raise ValueError(f"The recording of {recording.planner.name} has no episode {number}: it has {there}.")
     return episodes[number]
 
 
@@ -65,7 +66,7 @@ def write_video(
     """
     check_video(path, recordings, fps, speed, width)
     film = _Film([(recording, find_episode(recording, episode)) for recording in recordings], theme, width)
-    times = np.append(np.arange(0.0, film.length, speed / fps), [film.length] * max(1, round(REST * fps)))
+    times = np.append(np.arange(0.0, film.length, speed / fps), [film.length] * max(1, round(_REST * fps)))
 
     def frames() -> Iterator[np.ndarray]:
         for number, time in enumerate(times, start=1):
@@ -81,25 +82,26 @@ def write_video(
 class _Film:
     """Draws any moment of several episodes side by side."""
 
-    def __init__(self, shown: Sequence[tuple[Recording, dict[str, Any]]], theme: str, width: int) -> None:
+    def __init__(self, shown: Sequence[tuple[Recording, RecordedEpisode]], theme: str, width: int) -> None:
+        views = []
         for recording, episode in shown:
-            if not episode.get("scene"):
-                raise ValueError(f"The task {recording['task']['name']} has no look, so there is nothing to film.")
+            if episode.scene is None:
+                raise ValueError(f"The task {recording.task.name} has no look, so there is nothing to film.")
+            views.append(episode.scene.view)
         self.shown, self.theme, self.colours, self.width = shown, theme, palette(theme), width
         self.scale = width / 480
-        self.length = max(len(episode["rewards"]) for _, episode in shown)
-        views = [episode["scene"]["view"] for _, episode in shown]
-        shape = max(max(FLAT, (top - bottom) / (right - left)) for left, bottom, right, top in views)
-        edge, head, strip = (round(pixels * self.scale) for pixels in (EDGE, HEAD, STRIP))
+        self.length = max(len(episode.rewards) for _, episode in shown)
+        shape = max(max(_FLAT, (top - bottom) / (right - left)) for left, bottom, right, top in views)
+        edge, head, strip = (round(pixels * self.scale) for pixels in (_EDGE, _HEAD, _STRIP))
         inner = width - 2 * edge
         self.drawing = round(inner * shape)
         across, high = len(shown) * width, head + self.drawing + strip + 2 * edge
         self.size = across + across % 2, high + high % 2  # most players want even numbers
-        self.figure = Figure(figsize=(self.size[0] / DPI, self.size[1] / DPI), dpi=DPI)
+        self.figure = Figure(figsize=(self.size[0] / _DPI, self.size[1] / _DPI), dpi=_DPI)
         self.canvas = FigureCanvasAgg(self.figure)
         self.figure.set_facecolor(self.colours["ground"])
 
-        def place(left: int, bottom: int, wide: int, tall: int):
+        def place(left: int, bottom: int, wide: int, tall: int) -> Axes:
             (w, h) = self.size
             return self.figure.add_axes((left / w, bottom / h, wide / w, tall / h))
 
@@ -112,7 +114,7 @@ class _Film:
     def frame(self, time: float) -> np.ndarray:
         """A picture as an array (height, width, 3)."""
         for (recording, episode), (scene, chart) in zip(self.shown, self.axes, strict=True):
-            now = min(time, float(len(episode["rewards"])))
+            now = min(time, float(len(episode.rewards)))
             scene.clear()
             draw_moment(scene, episode, now, self.theme, self.scale)
             for spine in scene.spines.values():
@@ -123,23 +125,23 @@ class _Film:
         self.canvas.draw()
         return np.asarray(self.canvas.buffer_rgba())[..., :3]
 
-    def _title(self, axes, recording: Recording, episode: dict[str, Any], now: float) -> None:
+    def _title(self, axes: Axes, recording: Recording, episode: RecordedEpisode, now: float) -> None:
         size, text = 12 * self.scale, self.colours["text"]
         lift = 1.0 + 9 * self.scale / self.drawing
-        style = {"transform": axes.transAxes, "va": "bottom", "color": text}
-        axes.text(0.0, lift, planner_name(recording["planner"]["name"]), fontsize=size, weight="bold", **style)
-        ended = now >= len(episode["rewards"])
-        outcome = f"{episode['outcome']}, return {number_words(episode['return'])}"
-        colour = {"success": self.colours["goal"], "failure": self.colours["danger"]}.get(episode["outcome"], text)
+        style: dict[str, Any] = {"transform": axes.transAxes, "va": "bottom", "color": text}
+        axes.text(0.0, lift, recording.planner.label, fontsize=size, weight="bold", **style)
+        ended = now >= len(episode.rewards)
+        outcome = f"{episode.outcome}, return {number_words(episode.total_return)}"
+        colour = {"success": self.colours["goal"], "failure": self.colours["danger"]}.get(episode.outcome, text)
         said, style["color"] = (outcome, colour) if ended else (f"step {int(now)}", text)
         axes.text(1.0, lift, said, fontsize=0.85 * size, ha="right", **style)
 
-    def _chart(self, axes, episode: dict[str, Any], now: float) -> None:
+    def _chart(self, axes: Axes, episode: RecordedEpisode, now: float) -> None:
         """The value with its bounds, and the return, up to now."""
-        colours, scale, last = self.colours, self.scale, len(episode["rewards"])
-        plans = [episode["plans"][number] for number in episode["plan_of_frame"]]
-        value = np.array([plan["value"] for plan in plans])
-        returns = np.concatenate([[0.0], np.cumsum(episode["rewards"])])
+        colours, scale, last = self.colours, self.scale, len(episode.rewards)
+        plans = [episode.plans[number] for number in episode.plan_of_frame]
+        value = np.array([plan.value for plan in plans])
+        returns = np.concatenate([[0.0], np.cumsum(episode.rewards)])
         step = min(int(now), last)
         steps = np.append(np.arange(step + 1), now)
 
@@ -148,12 +150,13 @@ class _Film:
 
         everything = [value, returns]
         # None, of a plan without bounds, becomes NaN
-        lower, upper = (np.array([plan[name] for plan in plans], dtype=np.float64) for name in ("lower", "upper"))
+        lower = np.array([plan.lower for plan in plans], dtype=np.float64)
+        upper = np.array([plan.upper for plan in plans], dtype=np.float64)
         if np.isfinite(upper - lower).any():
             everything += [lower, upper]
-            band = {"color": colours["belief"], "alpha": 0.22, "lw": 0, "step": "post"}
+            band: dict[str, Any] = {"color": colours["belief"], "alpha": 0.22, "lw": 0, "step": "post"}
             axes.fill_between(steps, so_far(lower), so_far(upper), **band)
-        line = {"lw": 1.6 * scale, "drawstyle": "steps-post"}
+        line: dict[str, Any] = {"lw": 1.6 * scale, "drawstyle": "steps-post"}
         axes.plot(steps, so_far(value), color=colours["belief"], **line)
         axes.plot(steps, so_far(returns), color=colours["goal"], **line)
         low, high = min(map(np.nanmin, everything)), max(map(np.nanmax, everything))
@@ -163,7 +166,7 @@ class _Film:
         axes.set_facecolor("none")
         for side, spine in axes.spines.items():
             spine.set(visible=side == "bottom", color=colours["surface"], lw=scale)
-        style = {"transform": axes.transAxes, "va": "bottom", "fontsize": 9 * scale}
+        style: dict[str, Any] = {"transform": axes.transAxes, "va": "bottom", "fontsize": 9 * scale}
         axes.text(0.0, 1.0, f"value {number_words(value[step])}", color=colours["belief"], **style)
         axes.text(1.0, 1.0, f"return {number_words(returns[step])}", color=colours["goal"], ha="right", **style)
 

@@ -1,13 +1,15 @@
 """Names and numbers as people write them."""
 
-from typing import Any
+import math
 
-PLANNER_NAMES = {"magic": "MAGIC", "macro-despot": "Macro-DESPOT", "despot": "DESPOT", "pomcpow": "POMCPOW"}
+from magic_pomdp.planners.plan import Budget
+from magic_pomdp.planners.registry import planner_label
+from magic_pomdp.results.evaluation import Evaluation
 
 
-def planner_name(name: str) -> str:
-    """A planner as it is written."""
-    return PLANNER_NAMES.get(name, name)
+def label_of(evaluation: Evaluation) -> str:
+    """The planner of an evaluation as it is written."""
+    return evaluation.label or planner_label(evaluation.planner)
 
 
 def number_words(number: float, digits: int | None = None) -> str:
@@ -17,8 +19,15 @@ def number_words(number: float, digits: int | None = None) -> str:
     return f"{number:,.{digits}f}".replace("-", "−")
 
 
-def budget_words(budget: dict[str, Any] | None) -> str:
-    """A budget, as results store it."""
-    if not budget:
+def mean_words(mean: float, error: float, digits: int | None = None) -> str:
+    """A mean and its standard error, with as many digits as two of the error's need."""
+    if digits is None:
+        digits = max(0, 1 - math.floor(math.log10(error))) if error > 0.0 else None
+    return f"{number_words(mean, digits)} ± {number_words(error, digits)}"
+
+
+def budget_words(budget: Budget | None) -> str:
+    """A budget as it is said."""
+    if budget is None:
         return "none"
-    return f"{budget['steps']:,} steps" if budget.get("steps") else f"{budget['seconds']:g} s"
+    return f"{budget.steps:,} steps" if budget.steps else f"{budget.seconds:g} s"

@@ -8,12 +8,16 @@ import math
 
 import numpy as np
 
+from magic_pomdp.core.learning_hints import Mirror
 from magic_pomdp.core.macro_actions import MacroActions
+from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import normal, uniform
 from magic_pomdp.core.scene import Circle, Handle, Scene, Shape, Track, rectangle
-from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, Mirror, PomcpowNumbers, Task
+from magic_pomdp.core.task import Task
 from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
+from magic_pomdp.planners.macro_despot import MacroDespotSettings
+from magic_pomdp.planners.pomcpow import PomcpowSettings
 
 X, Y, STEPS, OUTCOME = range(4)
 """State: position, primitive steps taken, and how the episode has ended (RUNNING while it has not)."""
@@ -36,10 +40,7 @@ class LightDark(Task):
     particle_features_size = 4
     context_features_size = 3
     continuous_state = (X, Y)
-    scenarios = 20
-    search_depth = 60
-    macro_length = 6
-    pomcpow = PomcpowNumbers(50.0, 25.0, 0.05, 10.0, 0.1)
+    advice = (MacroDespotSettings(scenarios=20, macro_length=6), PomcpowSettings(50.0, 25.0, 0.05, 10.0, 0.1))
 
     stop_share = 0.2
     """Of the random actions."""
@@ -97,25 +98,25 @@ class LightDark(Task):
         state[X] = context[START_X] + self.prior_noise * normal(random)
         state[Y] = context[START_Y] + self.prior_noise * normal(random)
         state[STEPS] = 0.0
-        state[OUTCOME] = RUNNING
+        state[OUTCOME] = Outcome.RUNNING
 
     def step(self, context, state, action, random, observation):
-        if state[OUTCOME] != RUNNING:
+        if state[OUTCOME] != Outcome.RUNNING:
             observation[SEEN] = 0.0
             return 0.0, int(state[OUTCOME])
         reward = self.step_reward
-        outcome = RUNNING
+        outcome = Outcome.RUNNING
         state[STEPS] += 1.0
         if action[0] == 0.0 and action[1] == 0.0:
             at_goal = (state[X] - context[GOAL_X]) ** 2 + (state[Y] - context[GOAL_Y]) ** 2 <= self.goal_radius**2
-            outcome = SUCCESS if at_goal else FAILURE
+            outcome = Outcome.SUCCESS if at_goal else Outcome.FAILURE
             reward = self.goal_reward if at_goal else self.failure_reward
             state[OUTCOME] = outcome
         else:
             state[X] += self.speed * action[0]
             state[Y] += self.speed * action[1]
             if state[STEPS] >= self.max_steps:
-                outcome = FAILURE
+                outcome = Outcome.FAILURE
                 reward = self.failure_reward
                 state[OUTCOME] = outcome
         if abs(state[X] - context[LIGHT]) <= self.light_half_width:
@@ -145,7 +146,7 @@ class LightDark(Task):
         return 1 + 2 * (column * 1_000_003 + row)
 
     def upper_bound(self, context, state):
-        if state[OUTCOME] != RUNNING:
+        if state[OUTCOME] != Outcome.RUNNING:
             return 0.0
         distance = math.sqrt((context[GOAL_X] - state[X]) ** 2 + (context[GOAL_Y] - state[Y]) ** 2)
         moves = math.ceil(max(0.0, distance - self.goal_radius) / self.speed - 1e-9)  # less what rounding may add

@@ -9,12 +9,17 @@ import math
 import numpy as np
 from numba import njit
 
+from magic_pomdp.core.learning_hints import Mirror
+from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import normal, uniform
 from magic_pomdp.core.scene import Circle, Handle, Scene, Shape, Track, rectangle
 from magic_pomdp.core.series import arcsine, exponential, sin_cos
-from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS, Mirror, PomcpowNumbers, Task
+from magic_pomdp.core.task import Task
 from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
+from magic_pomdp.magic.planner import MagicSettings
+from magic_pomdp.planners.macro_despot import MacroDespotSettings
+from magic_pomdp.planners.pomcpow import PomcpowSettings
 
 BOT_X, BOT_Y, PUCK_X, PUCK_Y, STEPS, OUTCOME = range(6)
 """State: the robot, the puck, primitive steps taken, and how the episode has ended (RUNNING while it has not)."""
@@ -23,7 +28,7 @@ GOAL_X, GOAL_Y = range(2)
 SEEN_BOT_X, SEEN_BOT_Y, SEEN, SEEN_PUCK_X, SEEN_PUCK_Y = range(5)
 """Observation: the robot; 1 and the puck, or 0 0 0 if it is not seen."""
 
-BOARD = 600.0
+_BOARD = 600.0
 """A length in whose units positions on the board are small numbers."""
 PUCK_LEFT, PUCK_RIGHT, PUCK_BOTTOM, PUCK_TOP = 53.0, 1234.0, 56.0, 542.0
 """Where the puck may be."""
@@ -42,11 +47,11 @@ class PuckPush(Task):
     observation_size = 5
     context_size = 2
     particle_features_size = 7
-    scenarios = 30
-    search_depth = 20  # the paper's 100 spends nearly all of a search on rollouts that are lost anyway
-    macro_length = 2
-    doubt = 70.0  # with time to plan, what plans find for a puck that is lost or at a wall
-    pomcpow = PomcpowNumbers(100.0, 12.5, 0.1, 7.5, 0.075)
+    advice = (  # the paper's search depth of 100 spends nearly all of a search on rollouts that are lost anyway
+        MacroDespotSettings(scenarios=30, search_depth=20, macro_length=2),
+        MagicSettings(scenarios=30, search_depth=20, fallback_below=70.0),  # for a puck that is lost or at a wall
+        PomcpowSettings(100.0, 12.5, 0.1, 7.5, 0.075, search_depth=20),
+    )
 
     max_steps: int = 100
     """Reaching this many steps is a failure."""
@@ -106,10 +111,10 @@ class PuckPush(Task):
         state[PUCK_X] = 450.0 + self.start_noise * normal(random)
         state[PUCK_Y] = 299.0 + self.start_noise * normal(random)
         state[STEPS] = 0.0
-        state[OUTCOME] = RUNNING
+        state[OUTCOME] = Outcome.RUNNING
 
     def step(self, context, state, action, random, observation):
-        if state[OUTCOME] != RUNNING:
+        if state[OUTCOME] != Outcome.RUNNING:
             observation[:] = 0.0
             return 0.0, int(state[OUTCOME])
         reward, outcome = self.step_unobserved(context, state, action, random, observation)
@@ -117,7 +122,7 @@ class PuckPush(Task):
         return reward, outcome
 
     def step_unobserved(self, context, state, action, random, unseen):
-        if state[OUTCOME] != RUNNING:
+        if state[OUTCOME] != Outcome.RUNNING:
             return 0.0, int(state[OUTCOME])
         turn = self.heading_noise * normal(random)
         length = self.duration * positive_normal(self.speed, self.speed_noise, random)
@@ -127,7 +132,7 @@ class PuckPush(Task):
     def condition(self, context, state, action, random, observation, imagined):
         """The robot's motion is drawn knowing where it was seen afterwards. Weighing it by that instead would thin out,
         step by step, the particles that tell where an unseen puck may be."""
-        if state[OUTCOME] != RUNNING:
+        if state[OUTCOME] != Outcome.RUNNING:
             return -math.inf, 0.0, int(state[OUTCOME])
         off_x, off_y = observation[SEEN_BOT_X] - state[BOT_X], observation[SEEN_BOT_Y] - state[BOT_Y]
         ahead, aside = action[0] * off_x + action[1] * off_y, action[0] * off_y - action[1] * off_x
@@ -137,20 +142,20 @@ class PuckPush(Task):
         self.push(state, action, turn, max(0.0, length), random)
         reward, outcome = self.judge(context, state)
         value = -math.inf
-        if outcome == RUNNING and length > 0.0:
+        if outcome == Outcome.RUNNING and length > 0.0:
             value = self.log_likelihood(context, state, action, observation) + turn_weight + length_weight
         return value, reward, outcome
 
     def judge(self, context, state):
         """Count the step, and see how the episode stands: reward and outcome."""
         state[STEPS] += 1.0
-        reward, outcome = self.step_reward, RUNNING
+        reward, outcome = self.step_reward, Outcome.RUNNING
         if not self.on_board(state):
-            reward, outcome = self.failure_reward, FAILURE
+            reward, outcome = self.failure_reward, Outcome.FAILURE
         elif self.goal_distance(context, state) <= 0.0:
-            reward, outcome = self.goal_reward, SUCCESS
+            reward, outcome = self.goal_reward, Outcome.SUCCESS
         elif state[STEPS] >= self.max_steps:
-            reward, outcome = self.failure_reward, FAILURE
+            reward, outcome = self.failure_reward, Outcome.FAILURE
         state[OUTCOME] = outcome
         return reward, outcome
 
@@ -209,7 +214,7 @@ class PuckPush(Task):
         return to_middle - (self.goal_radius - self.puck_radius)
 
     def log_likelihood(self, context, state, action, observation):
-        value = log_density(
+        value = log_noise_density(
             observation[SEEN_BOT_X] - state[BOT_X], observation[SEEN_BOT_Y] - state[BOT_Y], self.bot_noise
         )
         hidden, seen = self.hidden(state), observation[SEEN] == 1.0
@@ -219,7 +224,7 @@ class PuckPush(Task):
             return value + math.log(self.flicker)
         value += math.log(1.0 - self.flicker)
         off_x, off_y = observation[SEEN_PUCK_X] - state[PUCK_X], observation[SEEN_PUCK_Y] - state[PUCK_Y]
-        return value + log_density(off_x, off_y, self.puck_noise)
+        return value + log_noise_density(off_x, off_y, self.puck_noise)
 
     def observation_key(self, observation):
         """The cells of robot and puck. While the puck is not seen, all observations are the same: the robot's own noise
@@ -232,7 +237,7 @@ class PuckPush(Task):
 
     def upper_bound(self, context, state):
         """The robot round to behind the puck, and the puck straight to the goal's edge, faster than ever likely."""
-        if state[OUTCOME] != RUNNING:
+        if state[OUTCOME] != Outcome.RUNNING:
             return 0.0
         touching = self.bot_radius + self.puck_radius
         longest_push = self.duration * (self.speed + 3.0 * self.speed_noise) + 3.0 * self.gap_noise * touching
@@ -242,8 +247,8 @@ class PuckPush(Task):
         moving_for_ever = self.step_reward / (1.0 - self.discount)
         moves_left = self.max_steps - state[STEPS]
         if moves <= moves_left:
-            fade = math.exp((moves - 1.0) * math.log(self.discount))  # much faster than a power
-            return moving_for_ever + fade * (self.goal_reward - moving_for_ever)
+            discount = math.exp((moves - 1.0) * math.log(self.discount))  # much faster than a power
+            return moving_for_ever + discount * (self.goal_reward - moving_for_ever)
         at_the_end = moving_for_ever + self.discount ** (moves_left - 1.0) * (self.failure_reward - moving_for_ever)
         return max(self.failure_reward, at_the_end)  # too late: the failure can only be put off
 
@@ -274,17 +279,17 @@ class PuckPush(Task):
 
     def particle_features(self, context, state, features):
         """The goal as seen from the puck, the puck as seen from the robot, the puck on the board, and the time."""
-        features[0] = (context[GOAL_X] - state[PUCK_X]) / BOARD
-        features[1] = (context[GOAL_Y] - state[PUCK_Y]) / BOARD
+        features[0] = (context[GOAL_X] - state[PUCK_X]) / _BOARD
+        features[1] = (context[GOAL_Y] - state[PUCK_Y]) / _BOARD
         features[2] = (state[PUCK_X] - state[BOT_X]) / (self.bot_radius + self.puck_radius)
         features[3] = (state[PUCK_Y] - state[BOT_Y]) / (self.bot_radius + self.puck_radius)
-        features[4] = state[PUCK_X] / BOARD
-        features[5] = state[PUCK_Y] / BOARD
+        features[4] = state[PUCK_X] / _BOARD
+        features[5] = state[PUCK_Y] / _BOARD
         features[6] = state[STEPS] / self.max_steps
 
     def context_features(self, context, features):
-        features[0] = context[GOAL_X] / BOARD
-        features[1] = context[GOAL_Y] / BOARD
+        features[0] = context[GOAL_X] / _BOARD
+        features[1] = context[GOAL_Y] / _BOARD
 
     def state_distance(self, state, other):
         bot = math.hypot(state[BOT_X] - other[BOT_X], state[BOT_Y] - other[BOT_Y])
@@ -298,7 +303,7 @@ class PuckPush(Task):
 
     def mirrors(self) -> tuple[Mirror, ...]:
         """Upside down: the board's middle is at the same height as the start."""
-        twice = (PUCK_BOTTOM + PUCK_TOP) / BOARD
+        twice = (PUCK_BOTTOM + PUCK_TOP) / _BOARD
         return (
             Mirror(
                 particle_signs=(1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0),
@@ -365,6 +370,6 @@ def first_contact(away_x, away_y, dx, dy, touching, length):
 
 
 @njit
-def log_density(off_x, off_y, noise):
+def log_noise_density(off_x, off_y, noise):
     """Logarithm of the density of two normal numbers around 0."""
     return -0.5 * (off_x * off_x + off_y * off_y) / noise**2 - 2.0 * math.log(noise) - LOG_TWO_PI

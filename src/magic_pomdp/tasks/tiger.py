@@ -8,9 +8,13 @@ import math
 
 import numpy as np
 
+from magic_pomdp.core.belief import BeliefSettings
+from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import uniform
 from magic_pomdp.core.scene import Circle, Scene, Shape, Text, rectangle
-from magic_pomdp.core.task import RUNNING, PomcpowNumbers, Task
+from magic_pomdp.core.task import Task
+from magic_pomdp.planners.macro_despot import MacroDespotSettings
+from magic_pomdp.planners.pomcpow import PomcpowSettings
 
 LISTEN, OPEN_LEFT, OPEN_RIGHT = range(3)
 
@@ -22,10 +26,11 @@ class Tiger(Task):
     state_size = 1
     action_size = 1
     observation_size = 1
-    scenarios = 200
-    particles = 1000
-    search_depth = 40
-    pomcpow = PomcpowNumbers(exploration=150.0)
+    advice = (
+        BeliefSettings(particles=1000),
+        MacroDespotSettings(scenarios=200, search_depth=40),
+        PomcpowSettings(exploration=150.0, search_depth=40),
+    )
 
     discount: float = 0.95
     max_steps: int = 40
@@ -53,12 +58,12 @@ class Tiger(Task):
         if action[0] == LISTEN:
             heard_right = uniform(random) < self.accuracy
             observation[0] = state[0] if heard_right else 1.0 - state[0]
-            return self.listen_reward, RUNNING
+            return self.listen_reward, Outcome.RUNNING
         opened = 0.0 if action[0] == OPEN_LEFT else 1.0
         reward = self.tiger_reward if opened == state[0] else self.safe_reward
         self.draw_state(context, random, state)
         observation[0] = 0.0 if uniform(random) < 0.5 else 1.0  # an opened door tells nothing of the next tiger
-        return reward, RUNNING
+        return reward, Outcome.RUNNING
 
     def log_likelihood(self, context, state, action, observation):
         if action[0] != LISTEN:

@@ -10,10 +10,13 @@ import numpy as np
 from numba import njit
 
 from magic_pomdp.core.macro_actions import MacroActions
+from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import normal, uniform
 from magic_pomdp.core.scene import Circle, Handle, Line, Scene, Shape, Track
-from magic_pomdp.core.task import RUNNING, SUCCESS, PomcpowNumbers, Task
+from magic_pomdp.core.task import Task
 from magic_pomdp.macros.straight import directions
+from magic_pomdp.planners.macro_despot import MacroDespotSettings
+from magic_pomdp.planners.pomcpow import PomcpowSettings
 
 AGENT_X, AGENT_Y, TARGET_X, TARGET_Y, OUTCOME = range(5)
 """State: the robot, the target, and whether it is caught (RUNNING while it is not)."""
@@ -42,10 +45,10 @@ class VdpTag(Task):
     action_size = 3
     observation_size = BEAMS
     continuous_state = (TARGET_X, TARGET_Y)
-    scenarios = 50
-    search_depth = 10
-    macro_length = 2
-    pomcpow = PomcpowNumbers(20.0, 30.0, 1.0 / 30.0, 5.0, 0.01, guided_actions=0.5)
+    advice = (
+        MacroDespotSettings(scenarios=50, search_depth=10, macro_length=2),
+        PomcpowSettings(20.0, 30.0, 1.0 / 30.0, 5.0, 0.01, guided_actions=0.5, search_depth=10),
+    )
 
     discount: float = 0.95
     max_steps: int = 100
@@ -100,19 +103,19 @@ class VdpTag(Task):
         state[AGENT_X] = state[AGENT_Y] = 0.0
         state[TARGET_X] = self.arena * (2.0 * uniform(random) - 1.0)
         state[TARGET_Y] = self.arena * (2.0 * uniform(random) - 1.0)
-        state[OUTCOME] = RUNNING
+        state[OUTCOME] = Outcome.RUNNING
 
     def step(self, context, state, action, random, observation):
-        if state[OUTCOME] != RUNNING:
+        if state[OUTCOME] != Outcome.RUNNING:
             observation[:] = 0.0
             return 0.0, int(state[OUTCOME])
         x, y = self.drift(state[TARGET_X], state[TARGET_Y])
         state[TARGET_X] = x + self.target_noise * normal(random)
         state[TARGET_Y] = y + self.target_noise * normal(random)
         self.move(state, action)
-        reward, outcome = self.step_reward, RUNNING
+        reward, outcome = self.step_reward, Outcome.RUNNING
         if self.distance(state) < self.tag_radius:
-            reward, outcome = self.tag_reward, SUCCESS
+            reward, outcome = self.tag_reward, Outcome.SUCCESS
         if action[LOOK] != 0.0:
             reward += self.look_reward
         state[OUTCOME] = outcome
@@ -177,7 +180,7 @@ class VdpTag(Task):
         The flow draws two targets apart at most by the largest eigenvalue of its symmetrised Jacobian, which is that
         at x = 0.
         """
-        if state[OUTCOME] != RUNNING:
+        if state[OUTCOME] != Outcome.RUNNING:
             return 0.0
         parting = 0.5 * (self.mu + math.sqrt(self.mu**2 + (1.0 / self.mu - self.mu) ** 2))
         stretch = math.exp(parting * self.duration)

@@ -28,14 +28,14 @@ from magic_pomdp.testing.plain import (
     check_repeatable,
     check_statistics,
     check_unobserved,
-    record_episodes,
+    random_episodes,
 )
 from magic_pomdp.testing.planner import check_planner
 from magic_pomdp.testing.upper_bound import check_bound_within, check_upper_bound
 
 __all__ = ["Finding", "check_planner", "check_task"]
 
-STAGES: tuple[tuple[Callable[[Task, Record], Iterator[Finding]], ...], ...] = (
+_STAGES: tuple[tuple[Callable[[Task, Record], Iterator[Finding]], ...], ...] = (
     (
         check_repeatable,
         check_absorbing,
@@ -65,8 +65,8 @@ def check_task(task: Task | type[Task]) -> list[Finding]:
             findings = list(check_parameters(task)) or list(check_choices(task))
             if findings:
                 return findings
-            record = record_episodes(task)
-            for stage in STAGES:
+            record = random_episodes(task)
+            for stage in _STAGES:
                 findings = [finding for check in stage for finding in check(task, record)]
                 if findings:
                     return findings

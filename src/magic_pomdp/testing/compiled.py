@@ -1,20 +1,24 @@
 """Whether a task's functions compile, and then do what they do as plain Python.
 
-Each kernel calls one function on every row of its arguments. With the JIT off, a kernel is plain Python itself.
+A kernel, made from the table of functions, calls one of them on every row of its arguments. With the JIT off, it is
+plain Python itself.
 """
 
 import contextlib
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numba import config
 
 from magic_pomdp.core.compiling import kernel, task_type
+from magic_pomdp.core.functions import FUNCTIONS, Returned
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
-from magic_pomdp.testing.declaration import FUNCTIONS
+from magic_pomdp.testing.declaration import function_arguments
 from magic_pomdp.testing.finding import Finding, attempt
 from magic_pomdp.testing.plain import Record
 
@@ -24,163 +28,30 @@ SIDE_BY_SIDE = 50
 """Steps on which two settings of a task are compared."""
 
 
-@kernel
-def draw_contexts(task, randoms, contexts, results):
-    randoms, contexts = borrow(randoms), borrow(contexts)
-    for i in range(len(contexts)):
-        task.draw_context(randoms[i], contexts[i])
-
-
-@kernel
-def draw_states(task, contexts, randoms, states, results):
-    contexts, randoms, states = borrow(contexts), borrow(randoms), borrow(states)
-    for i in range(len(states)):
-        task.draw_state(contexts[i], randoms[i], states[i])
-
-
-@kernel
-def steps(task, contexts, states, actions, randoms, observations, results):
-    contexts, states, actions = borrow(contexts), borrow(states), borrow(actions)
-    randoms, observations = borrow(randoms), borrow(observations)
-    for i in range(len(states)):
-        reward, outcome = task.step(contexts[i], states[i], actions[i], randoms[i], observations[i])
-        results[i, 0] = reward
-        results[i, 1] = outcome
-
-
-@kernel
-def steps_unobserved(task, contexts, states, actions, randoms, unseen, results):
-    contexts, states, actions = borrow(contexts), borrow(states), borrow(actions)
-    randoms, unseen = borrow(randoms), borrow(unseen)
-    for i in range(len(states)):
-        reward, outcome = task.step_unobserved(contexts[i], states[i], actions[i], randoms[i], unseen[i])
-        results[i, 0] = reward
-        results[i, 1] = outcome
-
-
-@kernel
-def conditions(task, contexts, states, actions, randoms, observations, imagined, results):
-    contexts, states, actions = borrow(contexts), borrow(states), borrow(actions)
-    randoms, observations, imagined = borrow(randoms), borrow(observations), borrow(imagined)
-    for i in range(len(states)):
-        value, reward, outcome = task.condition(
-            contexts[i], states[i], actions[i], randoms[i], observations[i], imagined[i]
-        )
-        results[i, 0] = value
-        results[i, 1] = reward
-        results[i, 2] = outcome
-
-
-@kernel
-def log_likelihoods(task, contexts, states, actions, observations, results):
-    contexts, states, actions, observations = borrow(contexts), borrow(states), borrow(actions), borrow(observations)
-    for i in range(len(states)):
-        results[i] = task.log_likelihood(contexts[i], states[i], actions[i], observations[i])
-
-
-@kernel
-def observation_keys(task, observations, results):
-    observations = borrow(observations)
-    for i in range(len(observations)):
-        results[i] = task.observation_key(observations[i])
-
-
-@kernel
-def upper_bounds(task, contexts, states, results):
-    contexts, states = borrow(contexts), borrow(states)
-    for i in range(len(states)):
-        results[i] = task.upper_bound(contexts[i], states[i])
-
-
-@kernel
-def bounds_within(task, contexts, states, steps, results):
-    contexts, states, steps = borrow(contexts), borrow(states), borrow(steps)
-    for i in range(len(states)):
-        results[i] = task.bound_within(contexts[i], states[i], steps[i])
-
-
-@kernel
-def values_beyond(task, contexts, states, results):
-    contexts, states = borrow(contexts), borrow(states)
-    for i in range(len(states)):
-        results[i] = task.value_beyond(contexts[i], states[i])
-
-
-@kernel
-def draw_actions(task, choices, randoms, actions, results):
-    choices, randoms, actions = borrow(choices), borrow(randoms), borrow(actions)
-    for i in range(len(actions)):
-        task.draw_action(choices[i], randoms[i], actions[i])
-
-
-@kernel
-def rollout_actions(task, contexts, states, choices, randoms, actions, results):
-    contexts, states, choices = borrow(contexts), borrow(states), borrow(choices)
-    randoms, actions = borrow(randoms), borrow(actions)
-    for i in range(len(actions)):
-        task.rollout_action(contexts[i], states[i], choices[i], randoms[i], actions[i])
-
-
-@kernel
-def guides(task, contexts, states, macro_actions, lengths, results):
-    contexts, states, macro_actions = borrow(contexts), borrow(states), borrow(macro_actions)
-    lengths = borrow(lengths)
-    for i in range(len(states)):
-        results[i] = task.guide(contexts[i], states[i], macro_actions[i], lengths[i])
-
-
-@kernel
-def particle_features(task, contexts, states, features, results):
-    contexts, states, features = borrow(contexts), borrow(states), borrow(features)
-    for i in range(len(states)):
-        task.particle_features(contexts[i], states[i], features[i])
-
-
-@kernel
-def context_features(task, contexts, features, results):
-    contexts, features = borrow(contexts), borrow(features)
-    for i in range(len(contexts)):
-        task.context_features(contexts[i], features[i])
-
-
-@kernel
-def state_distances(task, states, others, results):
-    states, others = borrow(states), borrow(others)
-    for i in range(len(states)):
-        results[i] = task.state_distance(states[i], others[i])
-
-
-KERNELS = {
-    "draw_context": draw_contexts,
-    "draw_state": draw_states,
-    "step": steps,
-    "step_unobserved": steps_unobserved,
-    "log_likelihood": log_likelihoods,
-    "condition": conditions,
-    "observation_key": observation_keys,
-    "upper_bound": upper_bounds,
-    "bound_within": bounds_within,
-    "value_beyond": values_beyond,
-    "draw_action": draw_actions,
-    "rollout_action": rollout_actions,
-    "guide": guides,
-    "particle_features": particle_features,
-    "context_features": context_features,
-    "state_distance": state_distances,
-}
-
-
-RETURNED = {"step": 2, "step_unobserved": 2, "condition": 3}
-"""Functions that return several numbers, and how many."""
+@cache
+def _rows(name: str) -> Callable[..., None]:
+    """A kernel that calls one of the task's functions on every row of its arguments."""
+    given = function_arguments(name)
+    target = ("", "results[i] = ", "results[i, 0], results[i, 1] = ", "results[i, 0], results[i, 1], results[i, 2] = ")
+    source = [
+        f"def rows_of_{name}(task, {', '.join(given)}, results):",
+        *(f"    {argument} = borrow({argument})" for argument in given),
+        "    for i in range(len(results)):",
+        f"        {target[FUNCTIONS[name].returns.count]}task.{name}({', '.join(f'{one}[i]' for one in given)})",
+    ]
+    made: dict[str, Any] = {"borrow": borrow, "__name__": __name__}
+    exec(compile("\n".join(source), __file__, "exec"), made)  # in this module's name it can be kept on disk
+    rows: Callable[..., None] = kernel(made[f"rows_of_{name}"])
+    return rows
 
 
 def run(task: Task, name: str, arguments: dict[str, np.ndarray], plain: bool = False) -> np.ndarray:
     """Call a function on every row of its arguments, in place; what it returned, (n, 2) for steps, (n, 3) for
     condition, else (n,)."""
-    count = len(next(iter(arguments.values())))
-    shape = (count, RETURNED[name]) if name in RETURNED else (count,)
-    results = np.zeros(shape, np.int64 if name == "observation_key" else np.float64)
-    function = KERNELS[name]
+    count, returns = len(next(iter(arguments.values()))), FUNCTIONS[name].returns
+    shape = (count, returns.count) if returns.count > 1 else (count,)
+    results = np.zeros(shape, np.int64 if returns is Returned.KEY else np.float64)
+    function = _rows(name)
     function = getattr(function, "py_func", function) if plain else function
     function(task, *arguments.values(), results)
     return results
@@ -188,7 +59,7 @@ def run(task: Task, name: str, arguments: dict[str, np.ndarray], plain: bool = F
 
 def _own_functions(task: Task) -> list[str]:
     """The functions that the task's class itself brings along."""
-    return [name for name in FUNCTIONS if getattr(type(task), name) is not getattr(Task, name, None)]
+    return [name for name in FUNCTIONS if getattr(type(task), name) is not getattr(Task, name)]
 
 
 def check_compiles(task: Task, record: Record) -> Iterator[Finding]:
@@ -289,8 +160,8 @@ def _step_results(task: Task, record: Record) -> np.ndarray:
 
 def _neighbours(task: Task) -> Iterator[Task]:
     """The task with one of its float parameters changed a little, for each that may be."""
-    for field in dataclasses.fields(task):  # type: ignore[arg-type]
+    for field in dataclasses.fields(task):
         value = getattr(task, field.name)
         for changed in (1.01 * value, 0.99 * value) if isinstance(value, float) else ():
             with contextlib.suppress(ValueError):  # the task allows no such value
-                yield dataclasses.replace(task, **{field.name: changed})  # type: ignore[type-var]
+                yield dataclasses.replace(task, **{field.name: changed})  # type: ignore[arg-type]

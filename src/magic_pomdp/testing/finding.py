@@ -1,8 +1,10 @@
 """What a check reports."""
 
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -30,14 +32,14 @@ class Broken(Exception):
         super().__init__(str(self.finding))
 
 
-def attempt(name: str, function, *arguments):
+def attempt(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function of the user's; whatever it raises becomes a finding."""
     try:
         return function(*arguments)
     except Broken:
         raise
     except NotImplementedError as error:
-        raise Broken(name, f"it is missing ({error})", "an override in your class", "Write it") from error
+        raise Broken(name, "it is missing", "an override in your class", "Write it") from error
     except IndexError as error:
         advice = "Index only below the declared sizes (state_size, observation_size, …), or enlarge them"
         raise Broken(name, f"it raised IndexError: {error}", "no access beyond the end of an array", advice) from error

@@ -16,25 +16,26 @@ from typing import NamedTuple
 import numpy as np
 from numba import config
 
+from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import new_stream
-from magic_pomdp.core.task import RUNNING, Task
+from magic_pomdp.core.task import Task
 from magic_pomdp.testing.compiled import run
 from magic_pomdp.testing.declaration import primitive_actions
 from magic_pomdp.testing.finding import Finding
 from magic_pomdp.testing.plain import HOLD, Record, impossible
 
-GROUP = 8
+_GROUP = 8
 """Candidate states for one observation."""
-PARTICLES = 256
-CONTEXTS = 4 if config.DISABLE_JIT else 48
-STEPS = 40
+_PARTICLES = 256
+_CONTEXTS = 4 if config.DISABLE_JIT else 48
+_STEPS = 40
 """How many states are moved along together, in how many contexts, for how many steps."""
-SHARPNESS = 10.0
+_SHARPNESS = 10.0
 """How fast the resemblance of two observations falls with their squared distance, in variances of an observation."""
-FALSE_ALARM = 1e-9
+_FALSE_ALARM = 1e-9
 """Largest chance that one of the scores accuses a likelihood that is right."""
 
-ADVICE = (
+_ADVICE = (
     "Compare it with how step makes the observation: the same noise, the same quantities, every element, "
     "and the state after the action"
 )
@@ -45,7 +46,7 @@ class Population(NamedTuple):
 
     context: np.ndarray  # (context_size,)
     action: np.ndarray  # (action_size,)
-    states: np.ndarray  # (n, state_size), n = GROUP · 2^m, sorted so that any aligned block of 2^i is close together
+    states: np.ndarray  # (n, state_size), n = _GROUP · 2^m, sorted so that any aligned block of 2^i is close together
     observations: np.ndarray  # (n, observation_size)
 
 
@@ -56,7 +57,7 @@ class Balance:
         self.count, self.true, self.claimed, self.variance = 0, 0.0, 0.0, 0.0
 
     def add(self, scores: np.ndarray, probabilities: np.ndarray) -> None:
-        """Scores in [0, 1] and probabilities, (groups, GROUP, GROUP): [g, i, k] is of candidate k when i is true."""
+        """Scores in [0, 1] and probabilities, (groups, _GROUP, _GROUP): [g, i, k] is of candidate k when i is true."""
         means = (probabilities * scores).sum(axis=2)
         self.count += means.size
         self.true += float(np.trace(scores, axis1=1, axis2=2).sum())
@@ -66,7 +67,7 @@ class Balance:
     @property
     def accuses(self) -> bool:
         surplus = abs(self.true - self.claimed)  # of independent terms, none of which is further than 2 from its mean
-        return surplus**2 > 2.0 * (self.variance + 2.0 * surplus / 3.0) * math.log(2.0 / FALSE_ALARM)
+        return surplus**2 > 2.0 * (self.variance + 2.0 * surplus / 3.0) * math.log(2.0 / _FALSE_ALARM)
 
 
 def check_likelihood(task: Task, record: Record) -> Iterator[Finding]:
@@ -82,7 +83,7 @@ def check_likelihood(task: Task, record: Record) -> Iterator[Finding]:
             return
         pairs = np.arange(len(states)).reshape(-1, 2)
         for which, order in enumerate((pairs, rng.permutation(pairs))):  # candidates close together, and far apart
-            groups = order.reshape(-1, GROUP, 2)
+            groups = order.reshape(-1, _GROUP, 2)
             candidates, twins = groups[:, :, 0], groups[:, :, 1]
             probabilities = _posterior(task, population, candidates)
             calibration[which].add(probabilities, probabilities)
@@ -96,12 +97,12 @@ def check_likelihood(task: Task, record: Record) -> Iterator[Finding]:
             "observations tell more about the state than it accounts for: something that step puts into the "
             "observation is missing from it or different"
         )
-        yield Finding("log_likelihood", seen, "ln p(observation | state after the action)", ADVICE)
+        yield Finding("log_likelihood", seen, "ln p(observation | state after the action)", _ADVICE)
 
 
 def _miscalibrated(balance: Balance) -> Finding:
     seen = (
-        f"among {GROUP} candidate states, it gave the one that really produced the observation a probability of "
+        f"among {_GROUP} candidate states, it gave the one that really produced the observation a probability of "
         f"{balance.true / balance.count:.3f} on average, but was itself {balance.claimed / balance.count:.3f} sure "
         f"(over {balance.count} observations)"
     )
@@ -110,29 +111,29 @@ def _miscalibrated(balance: Balance) -> Finding:
         if balance.true > balance.claimed
         else "it is too sharp, as if the noise were smaller, or looks at something else"
     )
-    return Finding("log_likelihood", seen, "two equal numbers", f"Compared with step, {direction}. {ADVICE}")
+    return Finding("log_likelihood", seen, "two equal numbers", f"Compared with step, {direction}. {_ADVICE}")
 
 
 def populations(task: Task, rng: np.random.Generator) -> Iterator[Population]:
     """Move many states by the same random actions, and show what they observe on the way."""
     actions = primitive_actions(task)
-    for number in range(CONTEXTS):
+    for number in range(_CONTEXTS):
         contexts = np.full((1, task.context_size), np.nan)
         run(task, "draw_context", {"random": new_stream(1, number).reshape(1, 1), "context": contexts})
-        contexts = np.repeat(contexts, PARTICLES, axis=0)
-        states = np.full((PARTICLES, task.state_size), np.nan)
-        run(task, "draw_state", {"context": contexts, "random": _streams(rng, PARTICLES), "state": states})
+        contexts = np.repeat(contexts, _PARTICLES, axis=0)
+        states = np.full((_PARTICLES, task.state_size), np.nan)
+        run(task, "draw_state", {"context": contexts, "random": _streams(rng, _PARTICLES), "state": states})
         action = actions[rng.integers(len(actions))]
-        for _ in range(min(STEPS, task.max_steps)):
+        for _ in range(min(_STEPS, task.max_steps)):
             if rng.random() < 1.0 / HOLD:
                 action = actions[rng.integers(len(actions))]
             count = len(states)
             observations = np.full((count, task.observation_size), np.nan)
             arguments = {"context": contexts[:count], "state": states, "action": np.repeat(action[None], count, axis=0)}
             arguments |= {"random": _streams(rng, count), "observation": observations}
-            running = run(task, "step", arguments)[:, 1] == RUNNING
+            running = run(task, "step", arguments)[:, 1] == Outcome.RUNNING
             states, observations = states[running], observations[running]
-            if len(states) < 2 * GROUP:
+            if len(states) < 2 * _GROUP:
                 break
             order = _near_together(states)
             yield Population(contexts[0], action, states[order], observations[order])
@@ -143,12 +144,12 @@ def _streams(rng: np.random.Generator, count: int) -> np.ndarray:
 
 
 def _near_together(states: np.ndarray) -> np.ndarray:
-    """An order of GROUP · 2^m of the states in which any aligned block of 2^i is close together: halves of halves,
+    """An order of _GROUP · 2^m of the states in which any aligned block of 2^i is close together: halves of halves,
     each split along the dimension in which it is widest compared with all."""
-    levels = int(math.log2(len(states) / GROUP))
+    levels = int(math.log2(len(states) / _GROUP))
     width = states.std(axis=0)
     scaled = states / np.where(width > 0.0, width, 1.0)
-    blocks = np.arange(GROUP << levels)[None]
+    blocks = np.arange(_GROUP << levels)[None]
     while blocks.shape[1] > 2:
         members = scaled[blocks]
         axis = members.std(axis=1).argmax(axis=1)
@@ -170,16 +171,18 @@ def _log_likelihoods(task: Task, population: Population, states: np.ndarray, obs
 
 def _posterior(task: Task, population: Population, groups: np.ndarray) -> np.ndarray:
     """[g, i, k]: the probability, by the likelihood, that candidate k of a group produced what i has observed."""
-    states = np.repeat(population.states[groups][:, None], GROUP, axis=1)
-    observations = np.repeat(population.observations[groups][:, :, None], GROUP, axis=2)
+    states = np.repeat(population.states[groups][:, None], _GROUP, axis=1)
+    observations = np.repeat(population.observations[groups][:, :, None], _GROUP, axis=2)
     states, observations = states.reshape(-1, states.shape[-1]), observations.reshape(-1, observations.shape[-1])
-    logs = _log_likelihoods(task, population, states, observations).reshape(-1, GROUP, GROUP)
+    logs = _log_likelihoods(task, population, states, observations).reshape(-1, _GROUP, _GROUP)
     weights = np.exp(logs - logs.max(axis=2, keepdims=True))
-    return weights / weights.sum(axis=2, keepdims=True)
+    shares: np.ndarray = weights / weights.sum(axis=2, keepdims=True)
+    return shares
 
 
 def _resemblance(observed: np.ndarray, twins: np.ndarray) -> np.ndarray:
     """[g, i, k]: 1 if what i has observed equals what the twin of k has, less the more they differ."""
     width = twins.std(axis=(0, 1))
     apart = (observed[:, :, None] - twins[:, None]) / np.where(width > 0.0, width, 1.0)
-    return np.exp(-SHARPNESS * (apart**2).mean(axis=3))
+    resemblance: np.ndarray = np.exp(-_SHARPNESS * (apart**2).mean(axis=3))
+    return resemblance

@@ -1,14 +1,14 @@
 """Whether what a task says of its look can be drawn."""
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from magic_pomdp.core.scene import Scene, shapes_to_json
+from magic_pomdp.core.scene import Scene, plain_scene, plain_shapes
 from magic_pomdp.core.task import Task
 from magic_pomdp.testing.finding import Broken, Finding, attempt
 from magic_pomdp.testing.plain import Record
 
-SHAPES = "Give shapes of finite numbers: Circle, Polygon, Line, Text, rectangle(…) or box(…) of magic_pomdp"
+SHAPES = "Give shapes of finite numbers: Circle, Polygon, Line, Text, rectangle(…) or box(…) of magic_pomdp.scene"
 
 
 def check_look(task: Task, record: Record) -> Iterator[Finding]:
@@ -18,9 +18,9 @@ def check_look(task: Task, record: Record) -> Iterator[Finding]:
         return
     if not isinstance(scene, Scene):
         raise Broken(
-            "scene", f"it returned {scene!r}", "a Scene, or None", "Write `return mp.Scene(view=…, shapes=[…])`"
+            "scene", f"it returned {scene!r}", "a Scene, or None", "Write `return mp.scene.Scene(view=…, shapes=[…])`"
         )
-    _check_drawable("scene", scene.to_json)
+    _check_drawable("scene", plain_scene, scene)
     left, bottom, right, top = scene.view
     if not (left < right and bottom < top):
         yield Finding("scene", f"its view is {scene.view}", "left, bottom, right, top", "Put them into this order")
@@ -40,11 +40,11 @@ def check_look(task: Task, record: Record) -> Iterator[Finding]:
     for row in (0, -1):
         arguments = record.contexts[row].copy(), record.moved[row].copy(), record.states[:10].copy()
         shapes = attempt("sprites", task.sprites, *arguments)
-        _check_drawable("sprites", lambda shapes=shapes: shapes_to_json(shapes))
+        _check_drawable("sprites", plain_shapes, shapes)
 
 
-def _check_drawable(name: str, to_json) -> None:
+def _check_drawable(name: str, make_plain: Callable[[Any], object], drawn: Any) -> None:
     try:
-        json.dumps(to_json(), allow_nan=False)
+        make_plain(drawn)
     except (TypeError, ValueError, AttributeError) as error:
         raise Broken(name, f"it gave what cannot be drawn ({error})", "shapes", SHAPES) from error

@@ -7,27 +7,28 @@ be filled hold NaN at first, so an element that was forgotten shows.
 import math
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from magic_pomdp.core.functions import FUNCTIONS, Returned
+from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import new_stream
-from magic_pomdp.core.task import OUTCOMES, RUNNING, Task
-from magic_pomdp.running.episode import RESERVED, task_statistics
-from magic_pomdp.testing.declaration import FUNCTIONS, primitive_actions
+from magic_pomdp.core.task import Task
+from magic_pomdp.planners.macro_despot import MacroDespotSettings
+from magic_pomdp.running.episode import RESERVED_STATISTICS, task_statistics
+from magic_pomdp.testing.declaration import function_arguments, handcrafted_length, primitive_actions
 from magic_pomdp.testing.finding import Broken, Finding, attempt
 
-EPISODES = 24
-STEPS = 60
+_EPISODES = 24
+_STEPS = 60
 HOLD = 8
 """Episodes that are recorded, their longest length, and for how long at most every other one repeats an action."""
 
 
-NUMBERS = ("upper_bound", "bound_within", "value_beyond", "state_distance")
-"""Functions that return a finite number."""
-FOLLOWING = ("step_unobserved", "condition")
+_FOLLOWING = ("step_unobserved", "condition")
 """Functions whose defaults do what others do."""
-CONDITIONINGS = 20
+_CONDITIONINGS = 20
 """Streams with which a state is conditioned: some draws of what is hidden may contradict an observation."""
 
 
@@ -46,7 +47,7 @@ class Record(NamedTuple):
         """What to call a function with, one row for each call; those that it fills hold NaN."""
         function, count = FUNCTIONS[name], len(self.states)
         size = task.context_features_size if name == "context_features" else task.particle_features_size
-        primitive, macro_actions = primitive_actions(task), task.macro_actions(task.macro_length)
+        primitive, macro_actions = primitive_actions(task), task.macro_actions(handcrafted_length(task))
         known = {
             "context": self.contexts,
             "state": self.moved if name == "log_likelihood" else self.states,
@@ -54,7 +55,7 @@ class Record(NamedTuple):
             "actions": np.broadcast_to(primitive, (count, *primitive.shape)),
             "macro_actions": np.broadcast_to(macro_actions.actions, (count, *macro_actions.actions.shape)),
             "lengths": np.broadcast_to(macro_actions.lengths, (count, len(macro_actions))),
-            "steps": np.arange(count) % task.search_depth,
+            "steps": np.arange(count) % MacroDespotSettings.advised(task).search_depth,
             "random": self.streams,
             "observation": self.observations,
             "unseen": np.zeros_like(self.observations),
@@ -62,13 +63,13 @@ class Record(NamedTuple):
             "other": self.moved,
             "features": np.empty((count, size)),
         }
-        rows = {argument: known[argument].copy() for argument in function.arguments}
+        rows = {argument: known[argument].copy() for argument in function_arguments(name)}
         for argument in function.fills:
             rows[argument][:] = np.nan
         return rows
 
 
-def call(task: Task, name: str, arguments: dict[str, np.ndarray], observed: bool = True):
+def call(task: Task, name: str, arguments: dict[str, np.ndarray], observed: bool = True) -> Any:
     """Call a function, in place, and check all that can be seen from one call; gives what it returned.
 
     `observed` says whether a filled observation must be complete: after the end of an episode nobody looks at it.
@@ -91,62 +92,62 @@ def call(task: Task, name: str, arguments: dict[str, np.ndarray], observed: bool
     return result
 
 
-def _check_result(name: str, result) -> None:
-    if name == "condition":
-        if not isinstance(result, tuple) or len(result) != 3:
-            raise Broken(name, f"it returned {result!r}", "three values", "Write `return weight, reward, outcome`")
-        _check_logarithm(name, result[0])
-        _check_step(name, result[1:])
-    elif name in ("step", "step_unobserved"):
-        if not isinstance(result, tuple) or len(result) != 2:
-            raise Broken(name, f"it returned {result!r}", "two values", "Write `return reward, outcome`")
-        _check_step(name, result)
-    elif name == "log_likelihood":
+def _check_result(name: str, result: Any) -> None:
+    returns = FUNCTIONS[name].returns
+    if returns in (Returned.STEP, Returned.CONDITIONED):
+        words = ("reward", "outcome") if returns is Returned.STEP else ("weight", "reward", "outcome")
+        if not isinstance(result, tuple) or len(result) != len(words):
+            many = "two" if len(words) == 2 else "three"
+            raise Broken(name, f"it returned {result!r}", f"{many} values", f"Write `return {', '.join(words)}`")
+        if returns is Returned.CONDITIONED:
+            _check_logarithm(name, result[0])
+        _check_step(name, result[-2:])
+    elif returns is Returned.LOGARITHM:
         _check_logarithm(name, result)
-    elif name == "observation_key":
+    elif returns is Returned.KEY:
         if not isinstance(result, Integral) or not -(2**63) <= int(result) < 2**63:
             advice = "Turn the observation into cells with int(…) or math.floor(…), and combine them into one number"
             raise Broken(name, f"it returned {result!r}", "a whole number of at most 64 bits", advice)
-    elif name in NUMBERS and (not isinstance(result, Real) or not math.isfinite(result)):
+    elif returns is Returned.NUMBER and (not isinstance(result, Real) or not math.isfinite(result)):
         advice = "Look for a division by zero or a missing return"
         raise Broken(name, f"it returned {result!r}", "a finite number", advice)
 
 
-def _check_step(name: str, result) -> None:
+def _check_step(name: str, result: tuple[Any, ...]) -> None:
     reward, outcome = result
     if not isinstance(reward, Real) or not math.isfinite(reward):
         advice = "Look for a variable that was never written, a division by zero or an infinite parameter"
         raise Broken(name, f"the reward is {reward}", "a finite number", advice)
-    if outcome not in range(len(OUTCOMES)):
-        advice = "Return one of the constants of magic_pomdp with these names"
-        raise Broken(name, f"the outcome is {outcome!r}", "RUNNING (0), SUCCESS (1) or FAILURE (2)", advice)
+    if outcome not in tuple(Outcome):
+        expected, advice = "RUNNING (0), SUCCESS (1) or FAILURE (2)", "Return one of magic_pomdp.Outcome"
+        raise Broken(name, f"the outcome is {outcome!r}", expected, advice)
 
 
-def _check_logarithm(name: str, value) -> None:
+def _check_logarithm(name: str, value: Any) -> None:
     if not isinstance(value, Real) or not value < np.inf:
         advice = "Return the logarithm of a density or a probability; -math.inf where it is impossible"
         raise Broken(name, f"it returned {value!r}", "a number below infinity", advice)
 
 
-def record_episodes(task: Task) -> Record:
+def random_episodes(task: Task) -> Record:
     """Run episodes of random actions; in every other one each action is repeated a few times."""
     actions, rng = primitive_actions(task), np.random.default_rng(0)
-    rows: list[tuple] = []
-    for episode in range(EPISODES):
+    rows: list[tuple[Any, ...]] = []
+    for episode in range(_EPISODES):
         random, context = new_stream(0, episode), np.full(task.context_size, np.nan)
         call(task, "draw_context", {"random": random, "context": context})
         state = np.full(task.state_size, np.nan)
         call(task, "draw_state", {"context": context, "random": random, "state": state})
         hold = 1 if episode % 2 == 0 else HOLD
         action = actions[0]
-        for time in range(min(STEPS, task.max_steps)):
+        for time in range(min(_STEPS, task.max_steps)):
             if time == 0 or rng.random() < 1.0 / hold:
                 action = actions[rng.integers(len(actions))].copy()
             before, stream, observation = state.copy(), random.copy(), np.full(task.observation_size, np.nan)
             arguments = {"context": context, "state": state, "action": action}
             _, outcome = call(task, "step", {**arguments, "random": random, "observation": observation})
             rows.append((context, before, action, stream, state.copy(), observation, outcome))
-            if outcome != RUNNING:
+            if outcome != Outcome.RUNNING:
                 break
     return Record(*(np.array(column) for column in zip(*rows, strict=True)))
 
@@ -154,7 +155,7 @@ def record_episodes(task: Task) -> Record:
 def check_repeatable(task: Task, record: Record) -> Iterator[Finding]:
     """Whether equal arguments and an equal random stream give equal results, in whatever order calls are made."""
     for name in FUNCTIONS:
-        if name in FOLLOWING and getattr(type(task), name) is getattr(Task, name):
+        if name in _FOLLOWING and getattr(type(task), name) is getattr(Task, name):
             continue
         forward, backward = (record.arguments(task, name) for _ in range(2))
         count = len(record.states)
@@ -170,8 +171,8 @@ def check_repeatable(task: Task, record: Record) -> Iterator[Finding]:
         if different:
             seen = f"called twice with the same arguments and random stream, {' and '.join(different)} differed"
             advice = (
-                "Draw chance only from `random` (magic_pomdp.uniform, normal, integer), never from np.random, and keep "
-                "nothing between calls"
+                "Draw chance only from `random` (with uniform, normal and integer of magic_pomdp.random), never from "
+                "np.random, and keep nothing between calls"
             )
             yield Finding(name, seen, "the same results", advice)
 
@@ -183,7 +184,7 @@ def _row(arguments: dict[str, np.ndarray], index: int | np.integer) -> dict[str,
 def check_absorbing(task: Task, record: Record) -> Iterator[Finding]:
     """Whether an episode that has ended stays ended: same state, no reward, same outcome, nothing more to gain."""
     actions = primitive_actions(task)
-    for row in np.flatnonzero(record.outcomes != RUNNING):
+    for row in np.flatnonzero(record.outcomes != Outcome.RUNNING):
         context, ended, outcome = record.contexts[row], record.moved[row], record.outcomes[row]
         bound = call(task, "upper_bound", {"context": context, "state": ended})
         if bound < 0.0:
@@ -212,7 +213,9 @@ def check_unobserved(task: Task, record: Record) -> Iterator[Finding]:
     steps, unobserved = (record.arguments(task, name) for name in ("step", "step_unobserved"))
     for index in range(len(record.states)):
         seen, unseen = _row(steps, index), _row(unobserved, index)
-        expected, got = call(task, "step", seen), call(task, "step_unobserved", unseen)
+        reward, outcome = call(task, "step", seen)
+        same_reward, same_outcome = call(task, "step_unobserved", unseen)
+        expected, got = (reward, int(outcome)), (same_reward, int(same_outcome))
         if got != expected or not np.array_equal(seen["state"], unseen["state"]):
             what = f"from {record.states[index].tolist()} it returned {got} and left {unseen['state'].tolist()}"
             advice = "Let step call it first and observe afterwards, so that both draw the same chance"
@@ -247,14 +250,14 @@ def check_statistics(task: Task, record: Record) -> Iterator[Finding]:
     try:
         task_statistics(task, record.contexts[0].copy(), states)
     except ValueError as error:
-        expected = f"finite numbers, by names other than {', '.join(sorted(RESERVED))}"
+        expected = f"finite numbers, by names other than {', '.join(sorted(RESERVED_STATISTICS))}"
         yield Finding("statistics", str(error).removesuffix("."), expected, "Correct the dictionary")
 
 
 def check_explained(task: Task, record: Record) -> Iterator[Finding]:
     """Whether the state that produced an observation is never called impossible."""
     rows = record.arguments(task, "log_likelihood")
-    for index in np.flatnonzero(record.outcomes == RUNNING):
+    for index in np.flatnonzero(record.outcomes == Outcome.RUNNING):
         arguments = _row(rows, index)
         if call(task, "log_likelihood", arguments) == -np.inf:
             yield impossible(arguments["state"], arguments["action"], arguments["observation"])
@@ -266,14 +269,14 @@ def check_conditioned(task: Task, record: Record) -> Iterator[Finding]:
     if type(task).condition is Task.condition:
         return
     known = record.arguments(task, "condition")
-    for index in np.flatnonzero(record.outcomes == RUNNING):
+    for index in np.flatnonzero(record.outcomes == Outcome.RUNNING):
         denied = False
-        for attempt_number in range(CONDITIONINGS):
+        for attempt_number in range(_CONDITIONINGS):
             arguments = {name: value.copy() for name, value in _row(known, index).items()}
             if attempt_number > 0:
                 arguments["random"] = new_stream(1, attempt_number)
             value, _, outcome = call(task, "condition", arguments)
-            denied = denied or outcome == RUNNING  # where the episode has ended, nothing could have been observed
+            denied = denied or outcome == Outcome.RUNNING  # where the episode has ended, there is nothing to observe
             if value > -np.inf:
                 denied = False
                 break

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from magic_pomdp.core.belief import Belief
+from magic_pomdp.core.belief import Belief, BeliefSettings
+from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.core.task import Task
 from magic_pomdp.planners.plan import Budget, Plan, Planner
@@ -32,7 +33,7 @@ def check_planner(planner: Planner, belief: Belief | None = None, seed: int = 0)
 def _initial_belief(task: Task, seed: int) -> Belief:
     context = np.zeros(task.context_size)
     task.draw_context(new_stream(seed), context)
-    return Belief.initial(task, context, count=min(task.particles, 1000), seed=seed)
+    return Belief.initial(task, context, count=min(BeliefSettings.advised(task).particles, 1000), seed=seed)
 
 
 def _plan(planner: Planner, belief: Any, context: np.ndarray, steps: int, seed: int) -> Plan:
@@ -83,7 +84,7 @@ def _check_plan(planner: Planner, plan: Plan) -> Iterator[Finding]:
         yield Finding("plan", seen, "lower ≤ upper", advice)
 
 
-def _check_choice(macro_actions, plan: Plan) -> Iterator[Finding]:
+def _check_choice(macro_actions: MacroActions, plan: Plan) -> Iterator[Finding]:
     if 0 <= plan.choice < len(macro_actions):
         length = macro_actions.lengths[plan.choice]
         if np.array_equal(macro_actions.actions[plan.choice, :length], plan.macro_action):
@@ -114,5 +115,5 @@ def _check_refusals(planner: Planner, belief: Belief) -> Iterator[Finding]:
             continue
         except Exception as error:
             seen = f"for {what} it raised {type(error).__name__}: {error}"
-        advice = "Begin with magic_pomdp.core.belief.check_particles(task, particles)"
+        advice = "Begin with `particles, context = magic_pomdp.planners.check_situation(task, belief, context)`"
         yield Finding("plan", seen, "a ValueError that says what is wrong", advice)

@@ -10,27 +10,29 @@ import numpy as np
 from numba import config
 
 from magic_pomdp.core.compiling import kernel
+from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import derive, integer, seek, stream_key
-from magic_pomdp.core.task import RUNNING, Task
+from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
+from magic_pomdp.planners.macro_despot import MacroDespotSettings
 from magic_pomdp.testing.compiled import run
-from magic_pomdp.testing.declaration import FUNCTIONS, primitive_actions
+from magic_pomdp.testing.declaration import function_arguments, primitive_actions
 from magic_pomdp.testing.finding import Finding
 from magic_pomdp.testing.plain import Record
 
 STATES = 4 if config.DISABLE_JIT else 32
 """States to start from."""
-FIRST_LOOKS, REPEATS = (2, 20) if config.DISABLE_JIT else (16, 2000)
+_FIRST_LOOKS, _REPEATS = (2, 20) if config.DISABLE_JIT else (16, 2000)
 """Runs from each of these states, and from the one that looks worst."""
 LOOKAHEADS = 2
 """Samples of each action's next step that the greedy policy takes."""
-NEGLIGIBLE = 1e-4
+_NEGLIGIBLE = 1e-4
 """A run may stop once what is still to come is discounted to this."""
-LONGEST = 500
+_LONGEST = 500
 """Steps after which a run stops in any case."""
-STANDARD_ERRORS = 5.0
-UNSEEN = 30.0
-"""A mean must beat the bound by so many standard errors and, since n runs may miss what happens rarely, by UNSEEN / n
+_STANDARD_ERRORS = 5.0
+_UNSEEN = 30.0
+"""A mean must beat the bound by so many standard errors and, since n runs may miss what happens rarely, by _UNSEEN / n
 of the range of all returns seen."""
 
 
@@ -49,7 +51,7 @@ def returns(
         key, imagined = derive(seed, 2 * run_number), derive(seed, 2 * run_number + 1)
         for j in range(len(state)):
             state[j] = start[j]
-        total, fade, smallest = 0.0, 1.0, 0.0
+        total, discount, smallest = 0.0, 1.0, 0.0
         for time in range(horizon):
             seek(random, imagined, time)
             best = integer(random, len(actions))
@@ -61,29 +63,29 @@ def returns(
                         ahead[j] = state[j]
                     reward, outcome = task.step(context, ahead, actions[a], random, observation)
                     value += reward
-                    if outcome == RUNNING:
+                    if outcome == Outcome.RUNNING:
                         value += task.discount * task.upper_bound(context, ahead)
                 if value > best_value:
                     best, best_value = a, value
             seek(random, key, time)
             reward, outcome = task.step(context, state, actions[best], random, observation)
-            total += fade * reward
-            fade *= task.discount
+            total += discount * reward
+            discount *= task.discount
             smallest = min(smallest, reward)
-            if outcome != RUNNING:
-                fade = 0.0
+            if outcome != Outcome.RUNNING:
+                discount = 0.0
                 break
-        if beyond and fade > 0.0:
-            total += fade * task.value_beyond(context, state)
-            fade = 0.0
+        if beyond and discount > 0.0:
+            total += discount * task.value_beyond(context, state)
+            discount = 0.0
         results[run_number, 0] = total
-        results[run_number, 1] = fade
+        results[run_number, 1] = discount
         results[run_number, 2] = smallest
 
 
 def check_upper_bound(task: Task, record: Record) -> Iterator[Finding]:
     """Whether no policy that is tried earns more than the bound."""
-    horizon = LONGEST if task.discount == 1.0 else min(LONGEST, int(np.log(NEGLIGIBLE) / np.log(task.discount)) + 1)
+    horizon = _LONGEST if task.discount == 1.0 else min(_LONGEST, int(np.log(_NEGLIGIBLE) / np.log(task.discount)) + 1)
     advice = (
         "Count every reward that a policy knowing the state could still earn, as early as it could: "
         "a bound that is too low makes planners overlook the best actions"
@@ -97,25 +99,26 @@ def check_bound_within(task: Task, record: Record) -> Iterator[Finding]:
         "Rewards within so many steps and, after the last of them, value_beyond must not exceed it, even if later ones "
         "would make up for that"
     )
-    within = f" within {task.search_depth} steps, value_beyond included,"
-    yield from _check_bound(task, record, "bound_within", task.search_depth, within, advice)
+    depth = MacroDespotSettings.advised(task).search_depth
+    within = f" within {depth} steps, value_beyond included,"
+    yield from _check_bound(task, record, "bound_within", depth, within, advice)
 
 
 def _check_bound(task: Task, record: Record, name: str, horizon: int, within: str, advice: str) -> Iterator[Finding]:
     rows = np.linspace(0, len(record.states) - 1, STATES).astype(int)
     contexts, states = record.contexts[rows], record.states[rows]
     known = {"context": contexts, "state": states, "steps": np.full(STATES, horizon)}
-    bounds = run(task, name, {argument: known[argument] for argument in FUNCTIONS[name].arguments})
+    bounds = run(task, name, {argument: known[argument] for argument in function_arguments(name)})
     beyond = name == "bound_within"
     for policy, lookaheads in (("random actions", 0), ("actions greedy in the bound itself", LOOKAHEADS)):
         looks = [
-            _returns(task, context, state, lookaheads, horizon, beyond, FIRST_LOOKS, seed)
+            _returns(task, context, state, lookaheads, horizon, beyond, _FIRST_LOOKS, seed)
             for seed, (context, state) in enumerate(zip(contexts, states, strict=True))
         ]
         worst = int(np.argmax([look.mean() - bound for look, bound in zip(looks, bounds, strict=True)]))
-        earned = _returns(task, contexts[worst], states[worst], lookaheads, horizon, beyond, REPEATS, STATES)
+        earned = _returns(task, contexts[worst], states[worst], lookaheads, horizon, beyond, _REPEATS, STATES)
         spread = np.ptp(np.concatenate([*looks, earned, [bounds[worst], 0.0]]))
-        allowance = STANDARD_ERRORS * earned.std() / len(earned) ** 0.5 + UNSEEN * spread / len(earned)
+        allowance = _STANDARD_ERRORS * earned.std() / len(earned) ** 0.5 + _UNSEEN * spread / len(earned)
         if earned.mean() > bounds[worst] + allowance:
             seen = (
                 f"it is {bounds[worst]:.6g} for the state {states[worst].tolist()}, but {policy} earned "
@@ -142,5 +145,5 @@ def _returns(
     rooms = (scratch, ahead, random, observation, results)
     key = stream_key(2, seed, lookaheads)
     returns(task, context, state, primitive_actions(task), lookaheads, horizon, beyond, key, *rooms)
-    rest = results[:, 2].min() * (LONGEST if task.discount == 1.0 else 1.0 / (1.0 - task.discount))
+    rest = results[:, 2].min() * (_LONGEST if task.discount == 1.0 else 1.0 / (1.0 - task.discount))
     return results[:, 0] + results[:, 1] * rest

@@ -1,11 +1,14 @@
 """Traffic around a parked robot: nothing breaks, and it is like the published program's."""
 
-from magic_pomdp import make_task
+import pytest
+
+from magic_pomdp import make
 from magic_pomdp.tasks.crowd_driving.fingerprint import traffic_fingerprint
 
 
+@pytest.mark.slow
 def test_traffic_flows():
-    found = traffic_fingerprint(make_task("crowd-driving", variant="reference"), 40)
+    found = traffic_fingerprint(make("crowd-driving", variant="reference"), 40)
     assert found["broken_states"] == 0
     assert found["farthest_from_route"] < 20.0  # tight right turns are wider than the lane
     assert 3.6 < found["mean_speed"] < 4.0

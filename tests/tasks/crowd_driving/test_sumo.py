@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import shapely
 
-from magic_pomdp import make_task
+from magic_pomdp import make
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.tasks.crowd_driving.building import load_map
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, X
@@ -208,7 +208,7 @@ def test_corners_are_cut_by_little(name, folder):
 def test_the_path_stays_in_its_areas_where_there_are_many_ways_and_some_lead_back(folder):
     """Blocks so small that there are more ways than routes, and that one can drive round one of them."""
     run_tool("netgenerate", "--grid", "--grid.number", 7, "--grid.length", 45, "-L", 2, "-o", folder / "dense.net.xml")
-    task = make_task("crowd-driving", cars=0, map=str(folder / "dense.net.xml"))
+    task = make("crowd-driving", cars=0, map=str(folder / "dense.net.xml"))
     for seed in range(80):
         context = np.zeros(task.context_size)
         task.draw_context(new_stream(seed), context)
@@ -218,7 +218,7 @@ def test_the_path_stays_in_its_areas_where_there_are_many_ways_and_some_lead_bac
 
 
 def test_a_junction_can_be_chosen(folder):
-    road_map = make_task("crowd-driving", map=str(folder / "grid.net.xml"), junction="A0").road_map()
+    road_map = make("crowd-driving", map=str(folder / "grid.net.xml"), junction="A0").road_map()
     west, south, east, north = road_map.scene.spawn_box
     assert west < 0.0 < east
     assert south < 0.0 < north
@@ -316,15 +316,15 @@ def test_roads_too_narrow_for_the_robot_are_refused(tmp_path):
     with pytest.raises(
         ValueError, match=r"map.net.xml cannot be driven on: .* its car, which is 2.0 m wide, is off the"
     ):
-        make_task("crowd-driving", map=str(tmp_path / "map.net.xml"))
-    make_task("crowd-driving", map=str(tmp_path / "map.net.xml"), variant="reference")
+        make("crowd-driving", map=str(tmp_path / "map.net.xml"))
+    make("crowd-driving", map=str(tmp_path / "map.net.xml"), variant="reference")
 
 
 def test_cars_start_where_no_lane_leads_to_the_middle(tmp_path):
     """The junction's area reaches far back beside the only road, which leads away from the middle of it all."""
     far_back = JUNCTION.replace("50,-2 60,-2 60,2 50,2", "-300,-20 -290,-20 -290,-10 -300,-10")
     (tmp_path / "map.net.xml").write_text(f"<net>{ROADS}{far_back}{CONNECTION}</net>")
-    task = make_task("crowd-driving", cars=2, map=str(tmp_path / "map.net.xml"))
+    task = make("crowd-driving", cars=2, map=str(tmp_path / "map.net.xml"))
     context = np.zeros(task.context_size)
     task.draw_context(new_stream(1), context)
     cars = context[CARS_FROM : task.path_from()].reshape(-1, CAR)

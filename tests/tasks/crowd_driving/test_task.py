@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magic_pomdp import Belief, Budget, MacroActions, MacroDespot, MagicPlanner, make_task, new_stream, run_episode
-from magic_pomdp.core.randomness import stream_key
-from magic_pomdp.core.scene import Line, Polygon, shapes_to_json
-from magic_pomdp.core.task import FAILURE, RUNNING, SUCCESS
-from magic_pomdp.planners.macro_despot import DespotSettings
-from magic_pomdp.running.episode import draw_beginning, step_world
+from magic_pomdp import Belief, Budget, MacroActions, MacroDespot, make, run_episode
+from magic_pomdp.core.outcome import Outcome
+from magic_pomdp.core.scene import Line, Polygon, plain_shapes
+from magic_pomdp.magic import MagicPlanner
+from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespotSettings
+from magic_pomdp.random import new_stream
+from magic_pomdp.running.world import SimulatedWorld
+from magic_pomdp.tasks.crowd_driving.advice import SEARCH_DEPTH
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, FRONT, SIN, SPEED, X, Y
 from magic_pomdp.tasks.crowd_driving.layout import ARC, AREA, PROGRESS, ROAD_END, SEEN, STEPS, TRACK
 from magic_pomdp.tasks.crowd_driving.path import leaves_areas
@@ -21,11 +23,11 @@ from magic_pomdp.tasks.crowd_driving.roads import place_on
 CARS = 5
 GO = np.array([6.0, 0.0])
 VARIANTS = pytest.mark.parametrize("variant", ["default", "reference"])
-QUICK = DespotSettings(scenarios=5, default_policy="random", tree_nodes=2000)
+QUICK = MacroDespotSettings(scenarios=5, default_policy="random", tree_nodes=2000, macro_length=3)
 
 
 def small(**parameters):
-    return make_task("crowd-driving", **{"cars": CARS, **parameters})
+    return make("crowd-driving", **{"cars": CARS, **parameters})
 
 
 def astuple(macro_actions):
@@ -76,7 +78,7 @@ def test_a_free_drive_earns_its_metres():
     task = small(cars=0)
     context, state = begin(task)
     reward, outcome, _ = step(task, context, state)
-    assert outcome == RUNNING
+    assert outcome == Outcome.RUNNING
     assert reward == pytest.approx(0.1 * state[PROGRESS] + task.slow_reward)  # it began standing
     state[SPEED], before = 6.0, state[PROGRESS]
     reward, outcome, observation = step(task, context, state)
@@ -98,10 +100,11 @@ def test_ends():
     backwards[COS : SIN + 1] *= -1.0
     late = start.copy()
     late[STEPS] = task.max_steps - 1
-    for state, outcome in ((collision, FAILURE), (beside, FAILURE), (backwards, FAILURE), (late, SUCCESS)):
+    failures = [(state, Outcome.FAILURE) for state in (collision, beside, backwards)]
+    for state, outcome in (*failures, (late, Outcome.SUCCESS)):
         reward, found, _ = step(task, context, state)
         assert found == outcome
-        assert (reward == -100.0) == (outcome == FAILURE)
+        assert (reward == -100.0) == (outcome == Outcome.FAILURE)
         again = state.copy()
         assert step(task, context, again)[:2] == (0.0, outcome)
         np.testing.assert_array_equal(again, state)
@@ -125,7 +128,7 @@ def test_states_stay_sound(seed, action, cars):
         assert (blocks[:, SPEED] > -1.0).all()
         assert (blocks[:, SPEED] < 7.0).all()
         assert (blocks[1:, TRACK] < len(task.road_map().tables.tracks)).all()
-        if outcome != RUNNING:
+        if outcome != Outcome.RUNNING:
             break
 
 
@@ -138,7 +141,7 @@ def test_what_it_looks_like(variant):
     left, bottom, right, top = scene.view
     path = context[task.path_from() :].reshape(-1, 2)
     assert ((path > (left, bottom)) & (path < (right, top))).all()
-    assert len(shapes_to_json(scene.shapes)) > 20
+    assert len(plain_shapes(scene.shapes)) > 20
     sprites = task.sprites(context, state, particles)
     bodies = [shape for shape in sprites if isinstance(shape, Polygon) and shape.role in ("robot", "other")]
     assert [body.role for body in bodies] == ["robot"] + ["other"] * CARS
@@ -157,7 +160,7 @@ def test_an_observation_fixes_all_but_intentions(variant):
     before = state.copy()
     _, _, observation = step(task, context, state)
     value, _, outcome = task.condition(context, before, GO, new_stream(9), observation, np.zeros(task.observation_size))
-    assert outcome == RUNNING
+    assert outcome == Outcome.RUNNING
     assert math.isfinite(value)
     seen = np.arange(task.state_size - 1) % CAR < SEEN
     np.testing.assert_array_equal(before[:-1][seen], state[:-1][seen])
@@ -169,21 +172,20 @@ def test_an_observation_fixes_all_but_intentions(variant):
 
 def test_the_belief_finds_out_where_cars_go():
     """Standing still, among cars that draw their routes."""
-    task = make_task("crowd-driving")
+    task = make("crowd-driving")
     tracks = slice(CAR + TRACK, -1, CAR)
     before, after = [], []
     for seed in range(10):
-        context, state = draw_beginning(task, new_stream(seed))
-        belief = Belief.initial(task, context, 200, seed)
-        before.append((belief.particles[:, tracks] == state[tracks]).mean())
-        for time in range(100):
-            observation, random = np.zeros(task.observation_size), np.empty(1, np.uint64)
-            _, outcome = step_world(task, context, state, np.zeros(2), stream_key(seed), time, random, observation)
-            if outcome != RUNNING:
+        world = SimulatedWorld(task)
+        belief = Belief.initial(task, world.begin(seed, 0).context, 200, seed)
+        before.append((belief.particles[:, tracks] == world.state[tracks]).mean())
+        for _ in range(100):
+            observation, _, outcome = world.act(np.zeros(2))
+            if outcome != Outcome.RUNNING:
                 break
             belief.update(np.zeros(2), observation)
         assert belief.recoveries == belief.ignored == 0
-        after.append((belief.particles[:, tracks] == state[tracks]).mean())
+        after.append((belief.particles[:, tracks] == world.state[tracks]).mean())
     assert np.mean(before) < 0.95
     assert np.mean(after) > 0.97
 
@@ -201,7 +203,7 @@ def test_upper_bound_of_a_fast_robot_is_not_beaten(variant):
             angle = math.atan2(state[COS] * off[1] - state[SIN] * off[0], state[COS] * off[0] + state[SIN] * off[1])
             reward, outcome, _ = step(task, context, state, np.array([6.0, np.clip(angle, -0.26, 0.26)]), 100 + time)
             total += task.discount**time * reward
-            if outcome != RUNNING:
+            if outcome != Outcome.RUNNING:
                 break
         assert total <= bound
 
@@ -234,15 +236,15 @@ def test_handcrafted_macro_actions_straighten_and_learned_ones_hold_their_steeri
 
 
 def test_the_generator_that_ships_serves_both_variants():
-    task = make_task("crowd-driving")
+    task = make("crowd-driving")
     context, state = begin(task)
     planner = MagicPlanner(task)
     macro_actions = planner.generate(np.array([state]), context)
     assert macro_actions.actions.shape == (9, 3, 2)
     assert (np.abs(macro_actions.actions) <= [6.0, math.radians(15.001)]).all()
-    assert planner.model.space_for(make_task("crowd-driving", variant="reference")) == planner.space
+    assert planner.source.model.space_for(make("crowd-driving", variant="reference")) == planner.source.space
     with pytest.raises(ValueError, match="features of a particle"):
-        planner.model.space_for(small())
+        planner.source.model.space_for(small())
 
 
 @pytest.mark.jit_off
@@ -296,7 +298,7 @@ def test_a_road_that_ends_too_early_will_cost_stalls_or_a_failure():
     context, state = begin(task)
     assert task.value_beyond(context, state) == 0.0
     context[ROAD_END] = 100.0
-    later = task.discount**task.search_depth  # what the search will discount it by
+    later = task.discount**SEARCH_DEPTH  # what the search will discount it by
     assert later * task.value_beyond(context, state) == pytest.approx(0.9 * task.failure_reward)
     state[STEPS] = task.max_steps - 15
     lasting = (10.0 - FRONT - 2.0) / (3.3 * 0.2)
@@ -305,20 +307,20 @@ def test_a_road_that_ends_too_early_will_cost_stalls_or_a_failure():
 
 @VARIANTS
 def test_guided_drives_earn_more_than_full_speed(variant):
-    task = make_task("crowd-driving", variant=variant)
+    task = make("crowd-driving", variant=variant)
     macro_actions = task.macro_actions(3)
     guided, straight = [], []
     for seed in range(20):
         for returns, always in ((guided, None), (straight, 1)):
-            context, state = begin(task, seed)
-            total, outcome, time = 0.0, RUNNING, 0
-            while outcome == RUNNING:
-                choice = task.guide(context, state, *astuple(macro_actions)) if always is None else always
+            world = SimulatedWorld(task)
+            context = world.begin(seed, 0).context
+            total, outcome = 0.0, Outcome.RUNNING
+            while outcome == Outcome.RUNNING:
+                choice = task.guide(context, world.state, *astuple(macro_actions)) if always is None else always
                 for action in macro_actions.actions[choice]:
-                    if outcome == RUNNING:
-                        room = np.empty(1, np.uint64), np.zeros(task.observation_size)
-                        reward, outcome = step_world(task, context, state, action, stream_key(seed), time, *room)
-                        total, time = total + reward, time + 1
+                    if outcome == Outcome.RUNNING:
+                        _, reward, outcome = world.act(action)
+                        total += reward
             returns.append(total)
     assert np.mean(guided) > np.mean(straight) + 40.0
 
@@ -348,21 +350,21 @@ def test_keys():
     assert one.observation_key(observation) == one.observation_key(np.zeros_like(observation))
 
 
-@pytest.mark.parametrize("concurrent", [False, True])
-def test_episodes_are_deterministic(concurrent):
+@pytest.mark.parametrize("plans_ahead", [False, True])
+def test_episodes_are_deterministic(plans_ahead):
     task = small(max_steps=12)
     planner = MacroDespot(task, settings=QUICK, budget=Budget(steps=300))
-    first, again = (run_episode(task, planner, seed=1, concurrent=concurrent).to_json() for _ in range(2))
+    first, again = (run_episode(task, planner, seed=1, plans_ahead=plans_ahead).result for _ in range(2))
     assert first == again
-    assert 0.0 <= first["stall_rate"] <= 1.0
-    assert first["distance"] >= 0.0
+    assert 0.0 <= first.statistics["stall_rate"] <= 1.0
+    assert first.statistics["distance"] >= 0.0
 
 
 def test_planning_while_driving_begins_with_standing_still():
     task = small(max_steps=9)
     planner = MacroDespot(task, settings=QUICK, budget=Budget(steps=200))
     moments = []
-    run_episode(task, planner, seed=2, watch=lambda moment: moments.append(moment), concurrent=True)
+    run_episode(task, planner, seed=2, watch=moments.append, plans_ahead=True)
     assert moments[0].plan.choice == -1
     assert moments[0].plan.macro_action.tolist() == [[0.0, 0.0]]
     assert all(moment.plan.choice >= 0 for moment in moments[1:])

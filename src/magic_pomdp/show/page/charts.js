@@ -102,12 +102,19 @@ const Charts = (() => {
       const toY = (value) => EDGE.top + ((HEIGHT - EDGE.top - EDGE.bottom) * (high - value)) / (high - low);
       const parts = [];
       for (const value of ticks(low, high)) {
-        parts.push(svg("line", { class: "axis", x1: EDGE.left, x2: width - EDGE.right, y1: toY(value), y2: toY(value) }));
+        parts.push(
+          svg("line", { class: "axis", x1: EDGE.left, x2: width - EDGE.right, y1: toY(value), y2: toY(value) })
+        );
         const label = svg("text", { x: EDGE.left - 6, y: toY(value) + 4, "text-anchor": "end" });
         label.textContent = String(Number(value.toPrecision(6))).replace("-", "−");
         parts.push(label);
       }
-      for (const [step, anchor] of this.length > 1 ? [[0, "start"], [this.length - 1, "end"]] : [[0, "start"]]) {
+      for (const [step, anchor] of this.length > 1
+        ? [
+            [0, "start"],
+            [this.length - 1, "end"],
+          ]
+        : [[0, "start"]]) {
         const label = svg("text", { x: this.toX(step), y: HEIGHT - 3, "text-anchor": anchor });
         label.textContent = step === 0 ? "step 0" : String(step);
         parts.push(label);
@@ -136,7 +143,9 @@ const Charts = (() => {
       const whole = Math.floor(this.cursorStep);
       if (whole !== this.shown) {
         this.shown = whole;
-        this.series.forEach(({ values }, i) => (this.readings[i].textContent = short(values[whole])));
+        this.series.forEach(({ values }, i) => {
+          this.readings[i].textContent = short(values[whole]);
+        });
       }
       if (!this.cursor) return;
       const x = this.toX(this.cursorStep).toFixed(1);

@@ -53,7 +53,11 @@ const Controls = (() => {
   function shows(onChange) {
     const element = make("div", "shows");
     const checks = {};
-    for (const [name, text] of [["particles", "belief"], ["macros", "macro-actions"], ["trail", "way"]]) {
+    for (const [name, text] of [
+      ["particles", "belief"],
+      ["macros", "macro-actions"],
+      ["trail", "way"],
+    ]) {
       const label = make("label");
       const check = make("input");
       Object.assign(check, { type: "checkbox", checked: true, id: `show-${name}` });
@@ -91,7 +95,7 @@ const Controls = (() => {
     const list = make("dl");
     for (const [names, meaning] of keys) {
       const term = make("dt");
-      names.split(" ").forEach((key) => term.append(make("kbd", "", key), " "));
+      for (const key of names.split(" ")) term.append(make("kbd", "", key), " ");
       list.append(term, make("dd", "", meaning));
     }
     const close = make("button", "", "Close");

@@ -107,11 +107,11 @@ const Drawing = (() => {
       context.lineJoin = context.lineCap = "round";
       context.fillStyle = this.colours.ground;
       context.fillRect(0, 0, canvas.width, canvas.height);
-      this.scene.shapes.forEach((shape) => this.shape(shape));
-      frame.clouds.forEach((cloud) => this.cloud(cloud));
-      frame.trails.forEach((trail) => this.way(trail.points, this.colour(trail.role), 1.6, 0.8));
+      for (const shape of this.scene.shapes) this.shape(shape);
+      for (const cloud of frame.clouds) this.cloud(cloud);
+      for (const { role, points } of frame.trails) this.way(points, this.colour(role), 1.6, 0.8);
       this.macros(frame.macros, frame.marked);
-      frame.sprites.forEach((shape) => this.shape(shape));
+      for (const shape of frame.sprites) this.shape(shape);
     }
 
     shape(shape) {

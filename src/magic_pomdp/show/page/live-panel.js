@@ -18,11 +18,26 @@ const Live = (() => {
       this.about = make("span", "about");
       this.badge = make("span", "badge");
       this.head.append(this.name, this.about, this.badge);
-      const names = ["step", "return", "value", "bounds", "planned in", "90 % within", "search", "simulated", "observed"];
+      const names = [
+        "step",
+        "return",
+        "value",
+        "bounds",
+        "planned in",
+        "90 % within",
+        "search",
+        "simulated",
+        "observed",
+      ];
       this.sight = make("div", "sight");
       this.insight = make("div", "insight");
       const chart = (title, ...series) =>
-        new Charts.LineChart(title, series.map(([name, colour]) => ({ name, colour, values: [null], band: null })), () => {}, tooltip);
+        new Charts.LineChart(
+          title,
+          series.map(([name, colour]) => ({ name, colour, values: [null], band: null })),
+          () => {},
+          tooltip
+        );
       this.charts = {
         value: chart("Value, with its bounds", ["value", "--line-value"]),
         time: chart("Planning time in ms", ["planned", "--line-return"], ["budget", "--line-error"]),
@@ -50,11 +65,15 @@ const Live = (() => {
 
     showBadge() {
       const { now, badge } = this;
-      const outcome = now && now.outcome;
+      const outcome = now?.outcome;
       badge.className = `badge ${outcome || ""}`;
       badge.textContent = this.preparing
-        ? `preparing ${plannerName({ name: this.preparing })} …`
-        : outcome ? `${outcome}, return ${short(now.return)}` : this.playing ? "running" : "paused";
+        ? `preparing ${this.preparing} …`
+        : outcome
+          ? `${outcome}, return ${short(now.return)}`
+          : this.playing
+            ? "running"
+            : "paused";
     }
 
     beginEpisode() {
@@ -63,7 +82,7 @@ const Live = (() => {
 
     showScene(scene) {
       if (!this.sight.firstChild) {
-        this.sight.append(...this.makeStage(scene, Boolean(scene && scene.robot)));
+        this.sight.append(...this.makeStage(scene, Boolean(scene?.robot)));
         if (scene) this.makeHandles(scene.handles);
         const [left, bottom, right, top] = scene ? scene.view : [0, 0, 2, 1];
         if (right - left > 1.5 * (top - bottom)) this.sight.append(this.charts.belief.element, this.charts.sum.element);
@@ -84,8 +103,12 @@ const Live = (() => {
       this.charts.time.update([column("seconds", 1000), column("budget", 1000)]);
       this.charts.belief.update([column("spread"), column("error")]);
       this.charts.sum.update([column("return")]);
-      const times = column("seconds", 1000).filter((time) => time !== null).sort((a, b) => a - b);
-      this.numbers["90 % within"].textContent = times.length ? milliseconds(times[Math.ceil(0.9 * times.length) - 1]) : "–";
+      const times = column("seconds", 1000)
+        .filter((time) => time !== null)
+        .sort((a, b) => a - b);
+      this.numbers["90 % within"].textContent = times.length
+        ? milliseconds(times[Math.ceil(0.9 * times.length) - 1])
+        : "–";
     }
 
     showFrame(frame) {
@@ -98,7 +121,10 @@ const Live = (() => {
       numbers.return.textContent = short(frame.return);
       numbers.observed.textContent = frame.observation ? Array.from(frame.observation.values, brief).join("  ") : "–";
       numbers.observed.title = numbers.observed.textContent;
-      this.canvas?.setAttribute("aria-label", `Drawing of the task at step ${frame.step}: return ${short(frame.return)}`);
+      this.canvas?.setAttribute(
+        "aria-label",
+        `Drawing of the task at step ${frame.step}: return ${short(frame.return)}`
+      );
       this.showBadge();
       this.startAnimation();
     }
@@ -108,7 +134,8 @@ const Live = (() => {
       this.ways = macrosOf(plan);
       const { numbers } = this;
       const share = plan.seconds / this.budget;
-      numbers["planned in"].textContent = `${milliseconds(1000 * plan.seconds).slice(0, -3)} of ${milliseconds(1000 * this.budget)}`;
+      numbers["planned in"].textContent =
+        `${milliseconds(1000 * plan.seconds).slice(0, -3)} of ${milliseconds(1000 * this.budget)}`;
       this.meter.style.setProperty("--share", Math.min(1, share));
       this.meter.classList.toggle("over", share > 1.1);
       numbers.simulated.textContent = `${(plan.steps / Math.max(plan.seconds, 1e-9) / 1e6).toFixed(1)} M/s`;
@@ -147,18 +174,21 @@ const Live = (() => {
       const { now, before, shown } = this;
       if (!now) return null;
       const share = this.share();
-      const sprites = share < 1 ? before.sprites.map((shape, i) => Drawing.between(shape, now.sprites[i], share)) : now.sprites;
+      const sprites =
+        share < 1 ? before.sprites.map((shape, i) => Drawing.between(shape, now.sprites[i], share)) : now.sprites;
       return {
         sprites,
-        clouds: shown.particles ? now.clouds.map((cloud, i) => this.cloud(cloud, before && before.clouds[i], share)) : [],
-        trails: shown.trail ? this.stage.scene.trails.map(({ role }, i) => ({ role, points: this.trail(i, share) })) : [],
+        clouds: shown.particles ? now.clouds.map((cloud, i) => this.cloud(cloud, before?.clouds[i], share)) : [],
+        trails: shown.trail
+          ? this.stage.scene.trails.map(({ role }, i) => ({ role, points: this.trail(i, share) }))
+          : [],
         macros: this.macros(),
         marked: this.marked,
       };
     }
 
     cloud({ role, points: { values } }, before, share) {
-      const old = before && before.points.values;
+      const old = before?.points.values;
       if (share === 1 || old.length !== values.length) return { role, points: values };
       return { role, points: values.map((value, i) => old[i] + share * (value - old[i])) };
     }
@@ -206,7 +236,11 @@ const Live = (() => {
       canvas.addEventListener("pointerup", (event) => this.letGo(event));
       canvas.addEventListener("pointercancel", (event) => this.letGo(event));
       // A finger on a thing moves the thing, elsewhere it scrolls the page.
-      canvas.addEventListener("touchstart", (event) => this.handleAt(event.touches[0]) !== null && event.preventDefault(), { passive: false });
+      canvas.addEventListener(
+        "touchstart",
+        (event) => this.handleAt(event.touches[0]) !== null && event.preventDefault(),
+        { passive: false }
+      );
     }
 
     /** Let the next thing have the keyboard. */
@@ -250,7 +284,8 @@ const Live = (() => {
       let best = Infinity;
       this.now.handles.forEach(([handleX, handleY], number) => {
         const strip = handleX === null || handleY === null;
-        const distance = Math.hypot(handleX === null ? 0 : x - handleX, handleY === null ? 0 : y - handleY) * stage.zoom;
+        const distance =
+          Math.hypot(handleX === null ? 0 : x - handleX, handleY === null ? 0 : y - handleY) * stage.zoom;
         const reach = Math.max(this.handles[number].radius * stage.zoom, (strip ? GRAB / 2 : GRAB) * stage.ratio);
         const rank = distance + (strip ? 1e6 : 0);
         if (distance <= reach && rank < best) [found, best] = [number, rank];
@@ -331,7 +366,8 @@ const Live = (() => {
         const reach = this.handles[number].radius * stage.zoom;
         if (handleY === null) context.rect(x - reach, -10, 2 * reach, this.canvas.height + 20);
         else context.rect(-10, y - reach, this.canvas.width + 20, 2 * reach);
-      } else context.arc(x, y, Math.max(this.handles[number].radius * stage.zoom, 10 * ratio) + 4 * ratio, 0, 2 * Math.PI);
+      } else
+        context.arc(x, y, Math.max(this.handles[number].radius * stage.zoom, 10 * ratio) + 4 * ratio, 0, 2 * Math.PI);
       context.stroke();
       context.setLineDash([]);
     }

@@ -84,7 +84,8 @@
       if (this.task !== undefined && this.task !== task) location.reload(); // another server has taken this one's place
       this.task = task;
       document.getElementById("title").textContent = task;
-      this.planner.replaceChildren(...planners.map((name) => new Option(plannerName({ name }), name)));
+      this.withLength = new Set(planners.filter(({ has_length }) => has_length).map(({ name }) => name));
+      this.planner.replaceChildren(...planners.map((planner) => new Option(plannerName(planner), planner.name)));
       [this.length.min, this.length.max] = limits.macro_length;
     }
 
@@ -92,11 +93,12 @@
       this.settings = settings;
       const { planner, playing, pace, preparing } = settings;
       const { seconds } = planner.budget;
-      if (![...this.budget.options].some(({ value }) => Number(value) === seconds)) this.budget.add(new Option(`${seconds} s`, seconds), 0);
+      if (![...this.budget.options].some(({ value }) => Number(value) === seconds))
+        this.budget.add(new Option(`${seconds} s`, seconds), 0);
       this.planner.value = planner.name;
       this.budget.value = seconds;
       if (document.activeElement !== this.length) this.length.value = planner.macro_length;
-      this.length.disabled = planner.name === "despot" || planner.name === "pomcpow";
+      this.length.disabled = !this.withLength.has(planner.name);
       this.paceSelect.value = pace;
       for (const one of [this.planner, this.budget]) one.disabled = preparing !== null;
       Controls.showPlaying(this.playButton, playing);
@@ -116,21 +118,32 @@
       const box = document.getElementById("choices");
       this.planner = Controls.select(box, "planner", "planner");
       this.budget = Controls.select(box, "time for a plan", "budget");
-      BUDGETS.forEach((seconds) => this.budget.add(new Option(`${seconds} s`, seconds)));
+      for (const seconds of BUDGETS) this.budget.add(new Option(`${seconds} s`, seconds));
       const label = make("label", "", "macro length");
       this.length = make("input");
-      Object.assign(this.length, { type: "number", id: "length", min: 1, max: 60, step: 1, required: true, inputMode: "numeric" });
+      Object.assign(this.length, {
+        type: "number",
+        id: "length",
+        min: 1,
+        max: 60,
+        step: 1,
+        required: true,
+        inputMode: "numeric",
+      });
       label.append(this.length);
       box.append(label);
       this.planner.addEventListener("change", () => this.changePlanner(null));
       this.budget.addEventListener("change", () => this.changePlanner(this.settings.planner.macro_length));
-      this.length.addEventListener("change", () => this.length.reportValidity() && this.changePlanner(Number(this.length.value)));
+      this.length.addEventListener(
+        "change",
+        () => this.length.reportValidity() && this.changePlanner(Number(this.length.value))
+      );
     }
 
     /** Ask for the chosen planner; without a length, for the task's own. */
     changePlanner(length) {
       const planner = this.planner.value;
-      const macro_length = planner === "despot" || planner === "pomcpow" ? null : length;
+      const macro_length = this.withLength.has(planner) ? length : null;
       this.send({ kind: "plan", planner, seconds: Number(this.budget.value), macro_length });
     }
 
@@ -142,13 +155,19 @@
       this.playButton = Controls.button("play", "Play", "Space", () => this.toggle());
       const anew = Controls.button("anew", "New episode", "N", () => this.send({ kind: "new" }));
       anew.append("New episode");
-      buttons.append(this.playButton, Controls.button("forward", "One step on", "→", () => this.send({ kind: "step" })), anew);
+      buttons.append(
+        this.playButton,
+        Controls.button("forward", "One step on", "→", () => this.send({ kind: "step" })),
+        anew
+      );
       this.paceSelect = make("select");
       this.paceSelect.id = "pace";
       this.paceSelect.setAttribute("aria-label", "Speed");
-      PACES.forEach((pace) => this.paceSelect.add(new Option(`${pace} steps/s`, pace)));
+      for (const pace of PACES) this.paceSelect.add(new Option(`${pace} steps/s`, pace));
       this.paceSelect.add(new Option("full speed", FULL_PACE));
-      this.paceSelect.addEventListener("change", () => this.send({ kind: "pace", pace: Number(this.paceSelect.value) }));
+      this.paceSelect.addEventListener("change", () =>
+        this.send({ kind: "pace", pace: Number(this.paceSelect.value) })
+      );
       const { element, checks } = Controls.shows((name, checked) => {
         this.panel.shown = { ...this.panel.shown, [name]: checked };
         this.panel.redraw();

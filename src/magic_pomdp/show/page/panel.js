@@ -16,17 +16,17 @@ const Panels = (() => {
     return String(Number(number.toPrecision(3))).replace("-", "−");
   }
 
-  const PLANNERS = { "magic": "MAGIC", "macro-despot": "Macro-DESPOT", "despot": "DESPOT", "pomcpow": "POMCPOW" };
-
-  function plannerName(planner) {
-    return PLANNERS[planner.name] || planner.name;
+  /** A planner as it is written; older recordings know only its name. */
+  function plannerName({ name, label }) {
+    return label || name;
   }
 
   /** What else there is to say of a planner: "length 6, 0.1 s a plan". */
   function plannerAbout({ budget, macro_length: length }) {
     const parts = [];
     if (length > 1) parts.push(`length ${length}`);
-    if (budget) parts.push(budget.steps ? `${budget.steps.toLocaleString("en")} steps a plan` : `${budget.seconds} s a plan`);
+    if (budget)
+      parts.push(budget.steps ? `${budget.steps.toLocaleString("en")} steps a plan` : `${budget.seconds} s a plan`);
     return parts.join(", ");
   }
 
@@ -67,7 +67,9 @@ const Panels = (() => {
     makeStage(scene, withPaths) {
       const box = make("div", "stage");
       if (!scene) {
-        box.append(make("p", "note", "This task does not say what it looks like (Task.scene), so there are only its numbers."));
+        box.append(
+          make("p", "note", "This task does not say what it looks like (Task.scene), so there are only its numbers.")
+        );
         return [box];
       }
       this.canvas = make("canvas");
@@ -85,7 +87,13 @@ const Panels = (() => {
       this.scaleLow = make("span", "end");
       this.scaleHigh = make("span", "end");
       this.ramp = make("span", "ramp");
-      this.scale.append(make("span", "", "value"), this.scaleLow, this.ramp, this.scaleHigh, make("span", "word", "of each macro-action; bright: chosen"));
+      this.scale.append(
+        make("span", "", "value"),
+        this.scaleLow,
+        this.ramp,
+        this.scaleHigh,
+        make("span", "word", "of each macro-action; bright: chosen")
+      );
       return [box, this.scale];
     }
 

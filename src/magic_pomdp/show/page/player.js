@@ -75,15 +75,33 @@ const Players = (() => {
       this.length = this.frames.count - 1;
       this.shownPlan = null;
       this.shownStep = null;
-      this.returns = episode.rewards.reduce((sums, reward) => [...sums, sums[sums.length - 1] + reward], [0]);
+      this.returns = [0];
+      for (const reward of episode.rewards) this.returns.push(this.returns[this.returns.length - 1] + reward);
       this.element = make("section", "panel");
       this.element.setAttribute("aria-label", `${plannerName(recording.planner)}, episode ${episode.episode}`);
       const sight = make("div", "sight");
       const insight = make("div", "insight");
-      sight.append(...this.makeStage(episode.scene, episode.plans.some(({ paths }) => paths)));
+      sight.append(
+        ...this.makeStage(
+          episode.scene,
+          episode.plans.some(({ paths }) => paths)
+        )
+      );
       this.charts = this.makeCharts(onSeek);
-      insight.append(...this.charts.map(({ element }) => element), this.makeTree(episode.plans.some(({ tree }) => tree)));
-      const numbers = this.makeNumbers("step", "return", "reward", "value", "bounds", "planned in", "search", "observed");
+      insight.append(
+        ...this.charts.map(({ element }) => element),
+        this.makeTree(episode.plans.some(({ tree }) => tree))
+      );
+      const numbers = this.makeNumbers(
+        "step",
+        "return",
+        "reward",
+        "value",
+        "bounds",
+        "planned in",
+        "search",
+        "observed"
+      );
       this.element.append(this.makeHead(), numbers, sight, insight);
     }
 
@@ -91,7 +109,11 @@ const Players = (() => {
       const { recording, episode } = this;
       const head = make("div", "head");
       this.badge = make("span", `badge ${episode.outcome}`);
-      head.append(make("h2", "", plannerName(recording.planner)), make("span", "about", plannerAbout(recording.planner)), this.badge);
+      head.append(
+        make("h2", "", plannerName(recording.planner)),
+        make("span", "about", plannerAbout(recording.planner)),
+        this.badge
+      );
       return head;
     }
 
@@ -100,6 +122,7 @@ const Players = (() => {
       const plans = episode.plan_of_frame.map((number) => episode.plans[number]);
       const bounded = plans.some(({ lower, upper }) => lower !== null && upper !== null);
       const band = bounded ? [plans.map(({ lower }) => lower), plans.map(({ upper }) => upper)] : null;
+      const known = episode.belief_errors.every((error) => error !== null);
       const chart = (title, series) => new Charts.LineChart(title, series, onSeek, this.tooltip);
       return [
         chart(bounded ? "Value, with its bounds" : "Value", [
@@ -108,7 +131,8 @@ const Players = (() => {
         chart("Return so far", [{ name: "return", colour: "--line-return", values: this.returns, band: null }]),
         chart("Belief", [
           { name: "spread", colour: "--line-spread", values: episode.belief_spreads, band: null },
-          { name: "error", colour: "--line-error", values: episode.belief_errors, band: null },
+          // a world that does not tell the truth leaves the error unknown
+          ...(known ? [{ name: "error", colour: "--line-error", values: episode.belief_errors, band: null }] : []),
         ]),
       ];
     }
@@ -136,6 +160,7 @@ const Players = (() => {
       const number = this.frames.planAt(step);
       const plan = episode.plans[number];
       const ended = step === this.length;
+      const error = episode.belief_errors[step];
       numbers.step.textContent = `${step} of ${this.length}`;
       numbers.return.textContent = short(this.returns[step]);
       numbers.reward.textContent = step > 0 ? short(episode.rewards[step - 1]) : "–";
@@ -146,12 +171,11 @@ const Players = (() => {
       this.canvas?.setAttribute(
         "aria-label",
         `Drawing of ${this.recording.task.name} at step ${step}: return ${short(this.returns[step])}, ` +
-          `belief error ${short(episode.belief_errors[step])}${ended ? `, ${episode.outcome}` : ""}`
+          `belief error ${error === null ? "unknown" : short(error)}${ended ? `, ${episode.outcome}` : ""}`
       );
       if (number !== this.shownPlan) this.showPlan(plan);
       this.shownPlan = number;
     }
-
   }
 
   /** Time that runs, stops and jumps. `onChange(time)` is called whenever it is another one. */

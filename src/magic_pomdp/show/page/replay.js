@@ -26,7 +26,9 @@
       this.place = 0;
       this.makeChoices();
       this.makeControls();
-      this.switchTheme = Controls.themeAndKeys(document.getElementById("choices"), KEYS, (theme) => this.setTheme(theme));
+      this.switchTheme = Controls.themeAndKeys(document.getElementById("choices"), KEYS, (theme) =>
+        this.setTheme(theme)
+      );
       this.listen();
       this.open();
     }
@@ -66,7 +68,10 @@
       const { task, seed } = this.recordings[this.left];
       document.getElementById("title").textContent = task.name;
       document.getElementById("subtitle").textContent = `Episode ${number} of seed ${seed}, ${this.panels
-        .map(({ recording, episode }) => `${plannerName(recording.planner)}: ${episode.outcome}, return ${Charts.short(episode.return)}`)
+        .map(
+          ({ recording, episode }) =>
+            `${plannerName(recording.planner)}: ${episode.outcome}, return ${Charts.short(episode.return)}`
+        )
         .join(" · ")}`;
       this.clock.seek(0);
     }
@@ -131,11 +136,15 @@
     }
 
     fillChoices(episodes) {
-      const outcomes = (number) => this.panels.length === 1 && this.recordings[this.left].episodes.find(({ episode }) => episode === number);
+      const outcomes = (number) =>
+        this.panels.length === 1 && this.recordings[this.left].episodes.find(({ episode }) => episode === number);
       this.episodeSelect.replaceChildren(
         ...episodes.map((number, place) => {
           const episode = outcomes(number);
-          return new Option(episode ? `${number}: ${episode.outcome}, ${Charts.short(episode.return)}` : `${number}`, place);
+          return new Option(
+            episode ? `${number}: ${episode.outcome}, ${Charts.short(episode.return)}` : `${number}`,
+            place
+          );
         })
       );
       this.episodeSelect.value = this.place;

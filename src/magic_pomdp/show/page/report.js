@@ -1,7 +1,5 @@
-// The page that reports on results: its plots, and its colours. The replay, if there is one, looks after itself.
+// The page that reports on results: its colours. The replay, if there is one, looks after itself.
 (() => {
-  const plots = JSON.parse(document.getElementById("plots").textContent);
-  for (const element of document.querySelectorAll(".plot")) new Plots.Plot(element, plots[Number(element.dataset.plot)]);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const button = document.createElement("button");
   button.id = "page-theme";
@@ -16,5 +14,4 @@
   dark.addEventListener("change", () => use(dark.matches ? "dark" : "light"));
   document.getElementById("buttons").append(button);
   use(dark.matches ? "dark" : "light");
-  window.report = { plots };
 })();

@@ -33,7 +33,9 @@ const Trees = (() => {
       const hadFocus = this.list.contains(document.activeElement);
       const before = this.focused;
       this.below = tree.parent.map(() => []);
-      tree.parent.forEach((parent, item) => parent >= 0 && this.below[parent].push(item));
+      tree.parent.forEach((parent, item) => {
+        if (parent >= 0) this.below[parent].push(item);
+      });
       this.list.replaceChildren(...this.below[0].map((item) => this.entry(item, 1, "")));
       const all = this.visible();
       const focused = all.find((entry) => entry.dataset.key === before) || all[0];
@@ -45,7 +47,8 @@ const Trees = (() => {
 
     recolour(colours) {
       this.colours = colours;
-      for (const dot of this.list.querySelectorAll(".dot[data-macro]")) dot.style.background = colours[dot.dataset.macro];
+      for (const dot of this.list.querySelectorAll(".dot[data-macro]"))
+        dot.style.background = colours[dot.dataset.macro];
     }
 
     entry(item, level, above) {
@@ -142,7 +145,8 @@ const Trees = (() => {
     /** Show in the list what is pointed at elsewhere. */
     showMark(macro) {
       for (const row of this.list.querySelectorAll(".row.marked")) row.classList.remove("marked");
-      if (macro !== null) this.list.querySelector(`[data-level="1"][data-macro="${macro}"] > .row`)?.classList.add("marked");
+      if (macro !== null)
+        this.list.querySelector(`[data-level="1"][data-macro="${macro}"] > .row`)?.classList.add("marked");
     }
 
     click(event) {

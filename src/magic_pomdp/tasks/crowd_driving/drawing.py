@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,17 +17,17 @@ from magic_pomdp.tasks.crowd_driving.scene import road_area
 if TYPE_CHECKING:
     from shapely import Geometry
 
-MARGIN = 5.0
+_MARGIN = 5.0
 """Metres that are shown around what happens."""
-DETAIL = 0.05
+_DETAIL = 0.05
 """Lines are simplified by so many metres at most."""
-SHOWN = 100
+_SHOWN = 100
 """Particles whose expectations are drawn."""
-WAYS = 3
+_WAYS = 3
 """Of every car, so many ways that it is expected to go, the likeliest."""
-WAY_AHEAD = np.linspace(FRONT, FRONT + 15.0, 8)
+_WAY_AHEAD = np.linspace(FRONT, FRONT + 15.0, 8)
 """Metres along these ways, from the car's front on."""
-SAME = 1.0
+_SAME = 1.0
 """Ways that end no farther from each other are one."""
 
 
@@ -37,18 +36,18 @@ def crowd_scene(road_map: RoadMap, areas: int, path: np.ndarray) -> Scene:
     its path."""
     import shapely
 
-    west, south, east, north = road_map.scene.spawn_box
-    corners = np.vstack([path, [(west, south), (east, north)]])
-    (left, bottom), (right, top) = corners.min(axis=0) - MARGIN, corners.max(axis=0) + MARGIN
-    seen = shapely.box(left, bottom, right, top)
+    way = shapely.LineString(path)
+    west, south, east, north = shapely.total_bounds([way, shapely.box(*road_map.scene.spawn_box)])
+    view = (west - _MARGIN, south - _MARGIN, east + _MARGIN, north + _MARGIN)
+    seen = shapely.box(*view)
     allowed = shapely.union_all([area for k, area in enumerate(road_map.scene.areas) if areas >> k & 1])
     return Scene(
-        view=(left, bottom, right, top),
+        view=view,
         shapes=(
             *_filled(road_area(road_map.network) & seen),
             *_lanes(road_map, seen),
             *_outlines(allowed.boundary & seen),
-            Line(_points(shapely.LineString(path)), "goal", 2.0),
+            Line(_points(way), "goal", 2.0),
         ),
         robot=(X, Y),
         trails=(Track(X, Y, "path"),),
@@ -58,7 +57,7 @@ def crowd_scene(road_map: RoadMap, areas: int, path: np.ndarray) -> Scene:
 def crowd_sprites(roads: RoadTables, state: np.ndarray, particles: np.ndarray) -> tuple[Shape, ...]:
     """For each of the other cars as many ways, and the cars: shapes keep their places in the list as time goes on."""
     cars = range(0, len(state) - 1, CAR)
-    shown = particles[:: max(1, len(particles) // SHOWN)]
+    shown = particles[:: max(1, len(particles) // _SHOWN)]
     ways = [way for car in cars[1:] for way in _ways(roads, shown[:, car + TRACK], shown[:, car + ARC])]
     bodies = [part for car in cars for part in _car(state[car : car + CAR], "robot" if car == 0 else "other")]
     return (*ways, *bodies)
@@ -69,10 +68,10 @@ def _car(car: np.ndarray, role: str) -> tuple[Polygon, Polygon]:
     below it, and shorter than a car."""
     heading = math.atan2(car[SIN], car[COS])
 
-    def part(middle: float, length: float, width: float, role: str) -> Polygon:
-        return box(car[X] + middle * car[COS], car[Y] + middle * car[SIN], heading, length, width, role)
+    def part(middle: float, length: float, width: float, role: str, filled: bool = True) -> Polygon:
+        return box(car[X] + middle * car[COS], car[Y] + middle * car[SIN], heading, length, width, role, filled)
 
-    body = replace(part(MIDDLE, 2.0 * HALF, 2.0 * SIDE, role), filled=role != "robot")
+    body = part(MIDDLE, 2.0 * HALF, 2.0 * SIDE, role, filled=role != "robot")
     return body, part(0.6 * FRONT, 0.8, 1.6 * SIDE, "ground")
 
 
@@ -81,16 +80,16 @@ def _ways(roads: RoadTables, tracks: np.ndarray, arcs: np.ndarray) -> list[Line]
     found: list[tuple[float, np.ndarray]] = []
     for track in np.unique(tracks):
         arc, share = arcs[tracks == track].mean(), float((tracks == track).mean())
-        way = np.array([place_on(roads, int(track), arc + metres) for metres in WAY_AHEAD])
+        way = np.array([place_on(roads, int(track), arc + metres) for metres in _WAY_AHEAD])
         for k, (other_share, other) in enumerate(found):
-            if np.hypot(*(other[-1] - way[-1])) < SAME:
+            if math.dist(other[-1], way[-1]) < _SAME:
                 found[k] = other_share + share, other
                 break
         else:
             found.append((share, way))
-    likely = sorted(range(len(found)), key=lambda k: -found[k][0])[:WAYS]
+    likely = sorted(range(len(found)), key=lambda k: -found[k][0])[:_WAYS]
     lines = [Line(tuple(map(tuple, found[k][1])), "belief", 0.4 + 1.6 * found[k][0]) for k in sorted(likely)]
-    return lines + [lines[-1]] * (WAYS - len(lines))
+    return lines + [lines[-1]] * (_WAYS - len(lines))
 
 
 def _filled(area: "Geometry") -> Iterator[Polygon]:
@@ -108,7 +107,7 @@ def _lanes(road_map: RoadMap, seen: "Geometry") -> Iterator[Line]:
     import shapely
 
     for lane in road_map.network.lanes:
-        for part in shapely.get_parts(shapely.LineString(lane.middle) & seen):
+        for part in shapely.get_parts(lane.line & seen):
             if part.length > 0.0:
                 yield Line(_points(part), "shade", 1.0, dashed=lane.internal)
 
@@ -121,4 +120,4 @@ def _outlines(boundary: "Geometry") -> Iterator[Line]:
 
 
 def _points(line: "Geometry") -> Points:
-    return [(x, y) for x, y in line.simplify(DETAIL).coords]
+    return list(line.simplify(_DETAIL).coords)

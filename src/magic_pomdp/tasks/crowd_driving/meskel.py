@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from magic_pomdp.tasks.crowd_driving.network import Junction, Lane, RoadNetwork, arcs_of
+from magic_pomdp.tasks.crowd_driving.network import Junction, Lane, RoadNetwork, arcs_of, points_at
 
-CURVE_POINTS = 60
+_CURVE_POINTS = 60
 """Points of the polyline that a curve through the junction becomes."""
-BEND_STEPS = 8
+_BEND_STEPS = 8
 """Pieces of the polyline in which an arm bends."""
-SMOOTH = (0.25, 0.75)
+_SMOOTH = (0.25, 0.75)
 """How long the handles of a curve may be, in lengths of its chord."""
 
 
@@ -75,8 +75,8 @@ def _arm_lanes(arm: dict[str, Any], width: float, length: float, outward: float)
     """The middle of every lane of an arm, rightmost first, from the junction outward; `outward` is 1 for an exit and
     −1 for an entry, on which cars drive the other way."""
     final, over = arm.get("bend", (arm["heading"], 1.0))
-    bearings = np.append(np.linspace(arm["heading"], final, BEND_STEPS), final)
-    steps = np.append(np.full(BEND_STEPS, over / BEND_STEPS), length - over)
+    bearings = np.append(np.linspace(arm["heading"], final, _BEND_STEPS), final)
+    steps = np.append(np.full(_BEND_STEPS, over / _BEND_STEPS), length - over)
     ahead = np.array([_compass(bearing) for bearing in bearings])
     middle = np.array(arm["mouth"]) + outward * np.concatenate(
         [[[0.0, 0.0]], np.cumsum(steps[:, None] * ahead, axis=0)]
@@ -88,7 +88,7 @@ def _arm_lanes(arm: dict[str, Any], width: float, length: float, outward: float)
 def _cut(line: np.ndarray, arc: float) -> tuple[np.ndarray, np.ndarray]:
     """A polyline in two at an arc length."""
     arcs = arcs_of(line)
-    at = np.array([np.interp(arc, arcs, line[:, 0]), np.interp(arc, arcs, line[:, 1])])
+    at = points_at(arc, line, arcs)
     return np.vstack([line[arcs < arc], at]), np.vstack([at, line[arcs > arc]])
 
 
@@ -102,17 +102,19 @@ def _curve(before: np.ndarray, after: np.ndarray, metres: float) -> np.ndarray:
     are chosen for its length; where that would take a kink, it is as near to that length as smooth handles go."""
     start, leave, arrive, end = before[-1], _unit(before[-1] - before[-2]), _unit(after[1] - after[0]), after[0]
     chord = float(np.hypot(*(end - start)))
-    handles = chord * np.linspace(*SMOOTH, 200)[:, None, None]
-    t = np.linspace(0.0, 1.0, CURVE_POINTS)[:, None]
+    handles = chord * np.linspace(*_SMOOTH, 200)[:, None, None]
+    t = np.linspace(0.0, 1.0, _CURVE_POINTS)[:, None]
     first, second = start + handles * leave, end - handles * arrive
     curves = (1 - t) ** 3 * start + 3 * (1 - t) ** 2 * t * first + 3 * (1 - t) * t**2 * second + t**3 * end
     steps = np.diff(curves, axis=1)
     lengths = np.hypot(steps[..., 0], steps[..., 1]).sum(axis=1)
-    return curves[np.argmin(abs(lengths - metres))]
+    best: np.ndarray = curves[np.argmin(abs(lengths - metres))]
+    return best
 
 
 def _unit(vector: np.ndarray) -> np.ndarray:
-    return vector / np.hypot(*vector)
+    length: float = np.hypot(*vector)
+    return vector / length
 
 
 def _junction_shape(figures: dict[str, Any], middles: dict[str, np.ndarray]) -> np.ndarray:

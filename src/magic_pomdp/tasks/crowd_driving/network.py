@@ -7,10 +7,15 @@ import heapq
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-MOST_ROUTES = 64
+if TYPE_CHECKING:
+    from shapely import LineString
+
+_MOST_ROUTES = 64
 """Routes from one lane."""
 
 
@@ -31,8 +36,20 @@ class Lane:
     width: float = 4.0
 
     @cached_property
+    def arcs(self) -> np.ndarray:
+        """How far along the middle each of its points is; shape (points,)."""
+        return arcs_of(self.middle)
+
+    @cached_property
     def length(self) -> float:
-        return float(arcs_of(self.middle)[-1])
+        return float(self.arcs[-1])
+
+    @cached_property
+    def line(self) -> "LineString":
+        """The middle, for questions of geometry."""
+        import shapely
+
+        return shapely.LineString(self.middle)
 
 
 @dataclass(frozen=True)
@@ -62,7 +79,7 @@ class RoadNetwork:
     def routes(self, first: int, reach: float) -> list[tuple[int, ...]]:
         """The ways to drive from the start of a lane on: to `reach` metres beyond its end, or until the road ends.
 
-        After MOST_ROUTES ways, the nearest forks first, a fork goes on only along its first link."""
+        After _MOST_ROUTES ways, the nearest forks first, a fork goes on only along its first link."""
         found: list[tuple[int, ...]] = []
         open_routes: list[tuple[float, tuple[int, ...]]] = [(0.0, (first,))]
         while open_routes:
@@ -71,7 +88,7 @@ class RoadNetwork:
             if beyond >= reach or not links:
                 found.append(route)
                 continue
-            room = MOST_ROUTES - len(found) - len(open_routes)
+            room = _MOST_ROUTES - len(found) - len(open_routes)
             for link in links[: max(room, 1)]:
                 heapq.heappush(open_routes, (beyond + self.lanes[link].length, (*route, link)))
         return found
@@ -90,7 +107,10 @@ class RoadNetwork:
 
     def around(self, x: float, y: float, radius: float) -> "RoadNetwork":
         """The part of the network whose lanes come within a radius of a place."""
-        return self.part([number for number, lane in enumerate(self.lanes) if _distance(lane.middle, x, y) <= radius])
+        import shapely
+
+        place = shapely.Point(x, y)
+        return self.part([number for number, lane in enumerate(self.lanes) if lane.line.distance(place) <= radius])
 
     def part(self, kept: list[int]) -> "RoadNetwork":
         """The network with some of its lanes only, and the junctions at which these arrive."""
@@ -119,12 +139,10 @@ class RoadNetwork:
 
     def polyline(self, route: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
         """Points along a route and their arc lengths. Where two lanes do not quite meet, the gap has no length."""
-        points = np.concatenate([self.lanes[lane].middle for lane in route])
-        arcs, start = [], 0.0
-        for lane in route:
-            arcs.append(start + arcs_of(self.lanes[lane].middle))
-            start = arcs[-1][-1]
-        return points, np.concatenate(arcs)
+        lanes = [self.lanes[number] for number in route]
+        starts = accumulate((lane.length for lane in lanes[:-1]), initial=0.0)
+        arcs = [start + lane.arcs for start, lane in zip(starts, lanes, strict=True)]
+        return np.concatenate([lane.middle for lane in lanes]), np.concatenate(arcs)
 
 
 def arcs_of(points: np.ndarray) -> np.ndarray:
@@ -132,9 +150,6 @@ def arcs_of(points: np.ndarray) -> np.ndarray:
     return np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(points, axis=0).T))])
 
 
-def _distance(points: np.ndarray, x: float, y: float) -> float:
-    """How far a place is from a polyline."""
-    starts, steps = points[:-1] - (x, y), np.diff(points, axis=0)
-    squares = np.maximum((steps**2).sum(axis=1), 1e-12)
-    along = np.clip(-(starts * steps).sum(axis=1) / squares, 0.0, 1.0)
-    return float(np.hypot(*(starts + along[:, None] * steps).T).min())
+def points_at(arc: float | np.ndarray, points: np.ndarray, arcs: np.ndarray) -> np.ndarray:
+    """Where on a polyline an arc length is, or many are; shape (…, 2)."""
+    return np.stack([np.interp(arc, arcs, points[:, 0]), np.interp(arc, arcs, points[:, 1])], axis=-1)

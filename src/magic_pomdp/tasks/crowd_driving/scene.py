@@ -3,6 +3,7 @@
 Polygons are shapely's, which is imported only when a scene is made.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,20 +13,20 @@ from magic_pomdp.tasks.crowd_driving.roads import FIRST_ENTRY
 if TYPE_CHECKING:
     from shapely import Geometry
 
-STRIP_WIDTH = 1.025
+_STRIP_WIDTH = 1.025
 """Drivable strip around a lane, in widths of the lane: a little more, so that lanes side by side leave no gap."""
-ARC_SEGMENTS = 5
+_ARC_SEGMENTS = 5
 """Straight pieces of a quarter of a strip's round end."""
-ENTRY_LENGTH = 20.0
+_ENTRY_LENGTH = 20.0
 """Metres before a junction of a SUMO network in which the ego starts."""
 EXIT_LENGTH = 260.0
 """Metres of road that belong to an exit: more than a car drives in an episode."""
-SPAWN_REACH, SPAWN_MARGIN = 50.0, 20.0
+_SPAWN_REACH, _SPAWN_MARGIN = 50.0, 20.0
 """How far from the middle of a junction of a SUMO network other cars start, or around it if that is farther."""
 
 
 @dataclass(frozen=True)
-class Scene:
+class RoadScene:
     """Areas of a task, in the network's coordinates."""
 
     junction: "Geometry"
@@ -49,7 +50,7 @@ class Scene:
         return FIRST_ENTRY + len(self.entries) + exit
 
 
-def meskel_scene(network: RoadNetwork, figures: dict[str, Any], variant: str) -> Scene:
+def meskel_scene(network: RoadNetwork, figures: dict[str, Any], variant: str) -> RoadScene:
     """The scene of our own map. In the reference variant entries and exits are the areas in the figures; else they are
     whole arms, so that neither a start nor a fast drive leaves the road."""
     import shapely
@@ -67,10 +68,10 @@ def meskel_scene(network: RoadNetwork, figures: dict[str, Any], variant: str) ->
         )
         junction |= _strips(network, network.junctions[0].inside)
     exit_roads = tuple(figures["exits"])
-    return Scene(junction, tuple(entries), tuple(exits), exit_roads, starts, tuple(figures["spawn_box"]))
+    return RoadScene(junction, tuple(entries), tuple(exits), exit_roads, starts, tuple(figures["spawn_box"]))
 
 
-def junction_scene(network: RoadNetwork, junction: Junction) -> Scene:
+def junction_scene(network: RoadNetwork, junction: Junction) -> RoadScene:
     """The scene at a junction of any network: every road into it is an entry, every road out of it an exit."""
 
     lanes = network.lanes
@@ -85,8 +86,8 @@ def junction_scene(network: RoadNetwork, junction: Junction) -> Scene:
     out = dict.fromkeys(lanes[link].edge for link in onward if link not in junction.inside)
     west, south, east, north = area.bounds
     x, y = 0.5 * (west + east), 0.5 * (south + north)
-    reach = max(SPAWN_REACH, 0.5 * max(east - west, north - south) + SPAWN_MARGIN)
-    return Scene(
+    reach = max(_SPAWN_REACH, 0.5 * max(east - west, north - south) + _SPAWN_MARGIN)
+    return RoadScene(
         junction=area,
         entries=tuple(_strips(network, network.edge_lanes(edge)) for edge in starts),
         exits=tuple(_beyond(network, edge) for edge in out),
@@ -111,13 +112,14 @@ def _shape(junction: Junction) -> "Geometry":
     return shapely.Polygon(junction.shape).buffer(0.0) if len(junction.shape) > 2 else shapely.Polygon()
 
 
-def _last_stretches(network: RoadNetwork, lanes: list[int]) -> "Geometry":
+def _last_stretches(network: RoadNetwork, lanes: Iterable[int]) -> "Geometry":
     """What is around the middle of lanes just before their end."""
     import shapely
     from shapely.ops import substring
 
-    middles = [shapely.LineString(network.lanes[lane].middle) for lane in lanes]
-    return shapely.union_all([substring(m, max(m.length - ENTRY_LENGTH, 0.0), m.length).buffer(0.01) for m in middles])
+    lines = [network.lanes[lane].line for lane in lanes]
+    ends = [substring(line, max(line.length - _ENTRY_LENGTH, 0.0), line.length) for line in lines]
+    return shapely.union_all([end.buffer(0.01) for end in ends])
 
 
 def road_area(network: RoadNetwork) -> "Geometry":
@@ -127,14 +129,9 @@ def road_area(network: RoadNetwork) -> "Geometry":
     return shapely.union_all([_strips(network, range(len(network.lanes))), *map(_shape, network.junctions)])
 
 
-def _strips(network: RoadNetwork, lanes: Any) -> "Geometry":
+def _strips(network: RoadNetwork, numbers: Iterable[int]) -> "Geometry":
     import shapely
 
-    return shapely.union_all(
-        [
-            shapely.LineString(network.lanes[lane].middle).buffer(
-                0.5 * STRIP_WIDTH * network.lanes[lane].width, quad_segs=ARC_SEGMENTS
-            )
-            for lane in lanes
-        ]
-    )
+    lanes = [network.lanes[number] for number in numbers]
+    strips = [lane.line.buffer(0.5 * _STRIP_WIDTH * lane.width, quad_segs=_ARC_SEGMENTS) for lane in lanes]
+    return shapely.union_all(strips)

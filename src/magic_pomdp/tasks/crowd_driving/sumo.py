@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -11,9 +12,9 @@ import numpy as np
 
 from magic_pomdp.tasks.crowd_driving.network import Junction, Lane, RoadNetwork
 
-DEFAULT_WIDTH = 3.2
+_DEFAULT_WIDTH = 3.2
 """Width of a lane for which the file gives none."""
-GAP = 0.5
+_GAP = 0.5
 """Lanes that connect across more metres than this, without an internal lane, get one: a straight line."""
 
 
@@ -111,7 +112,7 @@ class _Contents:
             self.forbidden.add(name)
             return
         try:
-            middle, width = _points(attributes["shape"]), float(attributes.get("width", DEFAULT_WIDTH))
+            middle, width = _points(attributes["shape"]), float(attributes.get("width", _DEFAULT_WIDTH))
         except ValueError:
             self.refuse(f"the shape or the width of lane {name} is no number")
         if len(middle) < 2 or not (np.isfinite(middle).all() and 0.0 < width < 1000.0):
@@ -168,7 +169,7 @@ class _Contents:
                 self.refuse(f"a connection names lane {name}, which does not exist")
         turnaround = connection.get("dir") == "t"
         lane, end, begin = self.lanes[start], self.lanes[start].middle[-1], self.lanes[via].middle[0]
-        if via == target and not lane.internal and np.hypot(*(begin - end)) > GAP:
+        if via == target and not lane.internal and np.hypot(*(begin - end)) > _GAP:
             via = f":{start}-{target}_0"
             middle = np.array([end, begin])
             self.lanes[via] = _LaneElement(via[:-2], True, middle, lane.width, [(target, turnaround)])
@@ -178,16 +179,14 @@ class _Contents:
         """The junctions at which roads meet, but no connection leads through."""
         leading_on = {lane.edge for lane in self.lanes.values() if lane.links}
         usable = {lane.edge for lane in self.lanes.values()}
-        arriving: dict[str, list[str]] = {}
-        leaving: dict[str, list[str]] = {}
+        arriving, leaving = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         for edge in usable.intersection(self.ends):
-            leaving.setdefault(self.ends[edge][0], []).append(edge)
-            arriving.setdefault(self.ends[edge][1], []).append(edge)
+            start, end = self.ends[edge]
+            leaving[start].append(edge)
+            arriving[end].append(edge)
         found = set()
         for name, into in arriving.items():
-            through = any(
-                self.ends[before][0] != self.ends[after][1] for before in into for after in leaving.get(name, [])
-            )
+            through = any(self.ends[before][0] != self.ends[after][1] for before in into for after in leaving[name])
             if through and not leading_on.intersection(into):
                 found.add(name)
         return found

@@ -14,11 +14,13 @@ import math
 import numpy as np
 
 from magic_pomdp.core.compiling import not_inlined
+from magic_pomdp.core.hints import KEYS
 from magic_pomdp.core.macro_actions import MacroActions
+from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import integer, uniform
 from magic_pomdp.core.scene import Scene, Shape
-from magic_pomdp.core.task import FAILURE, KEYS, RUNNING, SUCCESS, PomcpowNumbers
 from magic_pomdp.macros.spaces import HeldActionSpace
+from magic_pomdp.tasks.crowd_driving.advice import ADVICE, SEARCH_DEPTH
 from magic_pomdp.tasks.crowd_driving.car import (
     DURATION,
     MOST_STEER,
@@ -71,12 +73,8 @@ class CrowdDriving(Traffic):
 
     name = "crowd-driving"
     action_size = 2
-    scenarios = 50
-    particles = 500
-    search_depth = 40
-    macro_length = 3
-    pomcpow = PomcpowNumbers(25.0, 12.5, 0.025, 7.5, 0.05)
     concurrent = True
+    advice = ADVICE
 
     max_steps: int = 150
     """An episode that lasts so long has succeeded."""
@@ -167,7 +165,7 @@ class CrowdDriving(Traffic):
         """Everybody where the context has them. In the default variant, with routes that fit."""
         for k in range(len(state) - 1):
             state[k] = context[CARS_FROM + k]
-        state[len(state) - 1] = RUNNING
+        state[len(state) - 1] = Outcome.RUNNING
         if not self.reference:
             roads = self.roads()
             for car in range(CAR, len(state) - 1, CAR):
@@ -178,7 +176,7 @@ class CrowdDriving(Traffic):
     @not_inlined
     def step(self, context, state, action, random, observation):
         outcome = int(state[len(state) - 1])
-        if outcome != RUNNING:
+        if outcome != Outcome.RUNNING:
             observation[:] = 0.0
             return 0.0, outcome
         roads, slow = self.roads(), state[SPEED] < SLOW
@@ -194,7 +192,7 @@ class CrowdDriving(Traffic):
     def condition(self, context, state, action, random, observation, imagined):
         """All that is seen becomes as it was seen; the intentions go on from what they were."""
         outcome = int(state[len(state) - 1])
-        if outcome != RUNNING:
+        if outcome != Outcome.RUNNING:
             return -math.inf, 0.0, outcome
         roads, slow = self.roads(), state[SPEED] < SLOW
         self.give_orders(roads, state)
@@ -220,13 +218,13 @@ class CrowdDriving(Traffic):
         passed = self.passed(context, before, state[X], state[Y])
         state[PROGRESS] = passed
         state[STEPS] += 1.0
-        outcome = RUNNING
+        outcome = Outcome.RUNNING
         if self.collides(state) or self.leaves(roads, context, state) or self.faces_backwards(context, state):
-            outcome = FAILURE
+            outcome = Outcome.FAILURE
         elif state[STEPS] >= self.max_steps:
-            outcome = SUCCESS
+            outcome = Outcome.SUCCESS
         state[len(state) - 1] = outcome
-        if outcome == FAILURE:
+        if outcome == Outcome.FAILURE:
             return self.failure_reward, outcome
         return self.progress_reward * POINT * (passed - before) + (self.slow_reward if slow else 0.0), outcome
 
@@ -290,20 +288,20 @@ class CrowdDriving(Traffic):
 
     def bound_within(self, context, state, steps):
         """Full speed ahead, as if the road were empty."""
-        if state[len(state) - 1] != RUNNING:
+        if state[len(state) - 1] != Outcome.RUNNING:
             return 0.0
         steps, speed = min(steps, self.max_steps - int(state[STEPS])), max(0.0, state[SPEED])
-        total, fade = 0.0, 1.0
+        total, weight = 0.0, 1.0
         while steps > 0 and speed < TOP_SPEED:
             faster = min(TOP_SPEED, speed + ACCELERATION * DURATION)
-            total += fade * self.progress_reward * SHORTCUT * 0.5 * (speed + faster) * DURATION
+            total += weight * self.progress_reward * SHORTCUT * 0.5 * (speed + faster) * DURATION
             if speed < SLOW - 0.3:  # a little less slow, and chance may help
-                total += fade * self.slow_reward
-            fade *= self.discount
+                total += weight * self.slow_reward
+            weight *= self.discount
             speed = faster
             steps -= 1
         rest = (1.0 - self.discount**steps) / (1.0 - self.discount)
-        total += fade * rest * self.progress_reward * SHORTCUT * TOP_SPEED * DURATION
+        total += weight * rest * self.progress_reward * SHORTCUT * TOP_SPEED * DURATION
         left = min(context[ROAD_END] + ROUND_THE_END / POINT, self.path_points - 2) - state[PROGRESS]
         return min(total, self.progress_reward * POINT * max(0.0, left))
 
@@ -313,7 +311,7 @@ class CrowdDriving(Traffic):
         steps = self.max_steps - state[STEPS]
         lasting = steps_to_drive(POINT * (context[ROAD_END] - state[PROGRESS]), SLOW)
         stalling = max(NEARLY * self.failure_reward, self.slow_reward * max(0.0, steps - lasting))
-        return stalling / self.discount**self.search_depth
+        return stalling / self.discount**SEARCH_DEPTH
 
     @not_inlined
     def drive(self, context, state):
@@ -356,7 +354,7 @@ class CrowdDriving(Traffic):
     def statistics(self, context: np.ndarray, states: np.ndarray) -> dict[str, float | np.ndarray]:
         """Metres along the path, which steps ended slower than 3 m/s, and what a failure was."""
         last = states[-1]
-        failed = last[-1] == FAILURE
+        failed = last[-1] == Outcome.FAILURE
         collided = failed and self.collides(last)
         left = failed and not collided and self.leaves(self.roads(), context, last)
         return {

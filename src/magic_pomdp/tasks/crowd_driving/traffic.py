@@ -42,7 +42,7 @@ PARTED = 0.3
 """Lanes that begin at the same place have parted where they are farther apart than this."""
 
 
-class Traffic(Task):
+class Traffic(Task, abstract=True):
     """What the two variants of Crowd-Driving, and any other task among such cars, have in common. Cars are blocks of
     CAR numbers at the beginning of a state; the first of them is the robot's."""
 

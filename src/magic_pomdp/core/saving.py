@@ -1,11 +1,9 @@
 """Results on disk: whole or not at all."""
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 
 def check_writable(path: Path) -> Path:
@@ -37,27 +35,14 @@ def make_folder(folder: Path) -> Path:
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
     """A folder for this process alone, until it ends in whatever way; a ValueError if another one has it."""
-    try:
-        import fcntl
-    except ImportError:  # on Windows nobody is kept out
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(
-                f"Another process is at work in {folder}: wait for it, or choose another folder."
-            ) from None
-        yield
-    finally:
-        os.close(handle)
+    from filelock import FileLock, Timeout  # takes longer to import than all else here
 
-
-def save_json(path: Path, data: dict[str, Any]) -> None:
-    """Write a file of JSON in one step."""
-    save_bytes(path, (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode())
+    try:
+        lock = FileLock(folder / ".lock").acquire(timeout=0.0)
+    except Timeout:
+        raise ValueError(f"Another process is at work in {folder}: wait for it, or choose another folder.") from None
+    with lock:
+        yield
 
 
 def save_bytes(path: Path, content: bytes) -> None:

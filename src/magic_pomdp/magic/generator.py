@@ -1,165 +1,30 @@
 """A generator at run time: belief and context → parameters Φ, compiled and without torch.
 
-`networks.py` trains the same network. Both know it by `layout`: the names and shapes of its arrays, in order. Here they
-lie behind each other in one vector of float32, which also makes it cheap to hand new weights to worker processes.
+`learning/networks.py` trains the same network. Both know it by `layout`: the names and shapes of its arrays, in order.
+Here they lie behind each other in one vector of float32, which also makes it cheap to hand new weights to worker
+processes.
 """
 
 import math
-from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 from numba import njit
 
-from magic_pomdp.core.belief import Belief, check_particles, check_vector
+from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.compiling import kernel
 from magic_pomdp.core.randomness import normal
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
-from magic_pomdp.learning.settings import Conditioning
-from magic_pomdp.macros.spaces import Kind, MacroSpace
+from magic_pomdp.macros.spaces import Kind
+from magic_pomdp.magic.shape import GeneratorShape
+from magic_pomdp.planners.search import check_situation
 
-compiled = njit(error_model="numpy", fastmath={"contract"})
+_compiled = njit(error_model="numpy", fastmath={"contract"})
 
 SMALLEST_SPREAD = 1e-3
 """Added to a relative spread before its logarithm is taken."""
 NORM_EPSILON = 1e-5
 """Added to the variance in layer normalisation."""
-
-
-@dataclass(frozen=True)
-class GeneratorShape:
-    """All that determines the arrays of a generator."""
-
-    particle_features: int
-    """Numbers that describe a particle."""
-    context_features: int
-    """Numbers that describe the context."""
-    count: int
-    """Macro-actions that it fills with parameters."""
-    size: int
-    """Parameters of each."""
-    kind: Kind
-    """Where the parameters of a macro-action lie."""
-    particles: int = 32
-    """Particles of a belief that it looks at."""
-    encoder: int = 64
-    """Width of the layer that every particle passes."""
-    trunk: tuple[int, ...] = (256, 256)
-    """Widths of the layers behind."""
-    conditioning: Conditioning = "belief+context"
-    """What it is told."""
-    std_range: tuple[float, float] = (0.04, 0.25)
-    """Between these lies the standard deviation of a sampled parameter (before it is normalised or clipped)."""
-    members: int = 0
-    """Things of a kind that the features of a particle end with."""
-    member_features: int = 0
-    """Numbers of each."""
-
-    def __post_init__(self) -> None:
-        if self.conditioning not in get_args(Conditioning):
-            raise ValueError(
-                f"A generator cannot be conditioned on {self.conditioning!r}, only on one of "
-                f"{', '.join(get_args(Conditioning))}."
-            )
-        for name in ("particles", "count", "size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"A generator's {name} must be at least 1, not {getattr(self, name)}.")
-        if min(self.members, self.member_features, self.own_features) < 0:
-            raise ValueError(
-                f"{self.members} members with {self.member_features} features each do not fit into a particle's "
-                f"{self.particle_features}."
-            )
-        if not self.trunk or min(self.encoder, *self.trunk) < 1:
-            raise ValueError("A generator's encoder and trunk need at least one layer each, of width at least 1.")
-        if not 0.0 < self.std_range[0] <= self.std_range[1]:
-            raise ValueError(f"The range of standard deviations must be positive and in order, not {self.std_range}.")
-
-    @classmethod
-    def for_task(cls, task: Task, space: MacroSpace, **sizes) -> "GeneratorShape":
-        """The shape that fits a task and a macro-action space."""
-        seen = int(task.particle_features_size), int(task.context_features_size)
-        members, each = task.particle_members
-        return cls(*seen, space.count, space.size, space.kind, members=members, member_features=each, **sizes)
-
-    @property
-    def sees_belief(self) -> bool:
-        return self.conditioning in ("belief+context", "belief")
-
-    @property
-    def sees_context(self) -> bool:
-        return self.conditioning in ("belief+context", "context")
-
-    @property
-    def own_features(self) -> int:
-        """Numbers of a particle that do not belong to a member."""
-        return self.particle_features - self.members * self.member_features
-
-    @property
-    def member_width(self) -> int:
-        """Width of the two layers that every member passes."""
-        return self.encoder if self.members > 0 else 0
-
-    @property
-    def encoder_inputs(self) -> int:
-        """Every particle twice: on the scale of all beliefs, and relative to this belief's mean; then the mean and the
-        largest over its members."""
-        return 2 * self.own_features + 2 * self.member_width
-
-    @property
-    def summary(self) -> int:
-        """Numbers that describe a belief to the trunk: the pooled layer; mean, spread and its logarithm; members."""
-        return self.encoder + 3 * self.own_features + 2 * self.member_width
-
-    @property
-    def trunk_inputs(self) -> int:
-        """What the trunk sees; a constant 1 if it is told nothing."""
-        told = self.sees_belief * self.summary + self.sees_context * self.context_features
-        return max(1, told)
-
-    @property
-    def outputs(self) -> int:
-        """The mean of every parameter, and one standard deviation a macro-action."""
-        return self.count * self.size + self.count
-
-    def layout(self) -> dict[str, tuple[int, ...]]:
-        """Names and shapes of all arrays, in the order in which the vector of weights holds them."""
-        arrays: dict[str, tuple[int, ...]] = {
-            "normaliser.centre": (self.own_features,),
-            "normaliser.scale": (self.own_features,),
-            "normaliser.spread": (self.own_features,),
-            "normaliser.context_centre": (self.context_features,),
-            "normaliser.context_scale": (self.context_features,),
-        }
-        if self.members > 0:
-            arrays |= {f"normaliser.member_{name}": (self.member_features,) for name in ("centre", "scale")}
-        if self.sees_belief and self.members > 0:
-            for name, before in (("first", self.member_features), ("second", self.member_width)):
-                arrays |= {f"encoder.{name}.weight": (self.member_width, before)}
-                arrays |= {f"encoder.{name}.bias": (self.member_width,)}
-        if self.sees_belief:
-            arrays |= {"encoder.weight": (self.encoder, self.encoder_inputs), "encoder.bias": (self.encoder,)}
-        before = self.trunk_inputs
-        for i, width in enumerate(self.trunk):
-            arrays |= {f"trunk.{i}.weight": (width, before), f"trunk.{i}.bias": (width,)}
-            arrays |= {f"norm.{i}.weight": (width,), f"norm.{i}.bias": (width,)}
-            before = width
-        return arrays | {"head.weight": (self.outputs, before), "head.bias": (self.outputs,)}
-
-    def pack(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
-        """The vector of weights of arrays by name. Matrices (out, in) lie in it by inputs, as the kernel reads them."""
-        parts = []
-        for name, shape in self.layout().items():
-            if name not in arrays or arrays[name].shape != shape:
-                found = arrays[name].shape if name in arrays else "missing"
-                raise ValueError(f"The generator's {name} must have shape {shape}, but is {found}.")
-            parts.append(np.ascontiguousarray(arrays[name].T, dtype=np.float32).ravel())
-        return np.concatenate(parts)
-
-    @property
-    def weight_count(self) -> int:
-        """Length of the vector of weights."""
-        return sum(math.prod(shape) for shape in self.layout().values())
 
 
 class Features:
@@ -175,11 +40,10 @@ class Features:
         self._particles = np.zeros((shape.particles, shape.particle_features))
         self._context = np.zeros(shape.context_features)
 
-    def __call__(self, belief: Belief | np.ndarray, context: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        particles = belief.particles if isinstance(belief, Belief) else check_particles(self.task, belief)
-        context = check_vector(context, self.task.context_size, "context")
-        shown = self._hidden_context if self.shape.conditioning == "belief" else context
-        _describe(self.task, context, shown, particles, self._particles, self._context)
+    def __call__(self, belief: Belief | np.ndarray, context: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        particles, known = check_situation(self.task, belief, context)
+        shown = self._hidden_context if self.shape.conditioning == "belief" else known
+        _describe(self.task, known, shown, particles, self._particles, self._context)
         return self._particles.astype(np.float32), self._context.astype(np.float32)
 
 
@@ -279,7 +143,7 @@ def _forward(particles, context, weights, encoder, sees_context, members, each, 
     return layers[(len(trunk) - 1) % 2, : trunk[-1]].copy()
 
 
-@compiled
+@_compiled
 def _encode(particles, weights, offset, width, members, each, scales, particle, member, pooled, of_members):
     """The mean over all particles of a layer with ReLU, and of what their members are to it; where its weights end.
     The members' centres and scales begin at `scales`."""
@@ -306,7 +170,7 @@ def _encode(particles, weights, offset, width, members, each, scales, particle, 
     return offset + width * (size + 1)
 
 
-@compiled
+@_compiled
 def _look_at_members(features, weights, offset, width, members, each, scales, member, found):
     """The mean over all members of two layers with ReLU, and the largest."""
     inputs, first, second = member[:each], member[each : each + width], member[each + width :]
@@ -325,7 +189,7 @@ def _look_at_members(features, weights, offset, width, members, each, scales, me
             found[width + j] = max(found[width + j], value)
 
 
-@compiled
+@_compiled
 def _column_mean(particles, column):
     total = np.float32(0.0)
     for i in range(len(particles)):
@@ -333,7 +197,7 @@ def _column_mean(particles, column):
     return total / np.float32(len(particles))
 
 
-@compiled
+@_compiled
 def _summarise(particles, features, weights, summary):
     """Mean, spread and logarithm of the spread of so many features."""
     count = len(particles)
@@ -347,7 +211,7 @@ def _summarise(particles, features, weights, summary):
         summary[2 * features + j] = math.log(relative + SMALLEST_SPREAD)
 
 
-@compiled
+@_compiled
 def _dense(source, weights, offset, inputs, outputs, target):
     """target = W source + b; where the layer's weights end."""
     matrix = weights[offset : offset + inputs * outputs]
@@ -362,7 +226,7 @@ def _dense(source, weights, offset, inputs, outputs, target):
     return offset + (inputs + 1) * outputs
 
 
-@compiled
+@_compiled
 def _normalise(layer, weights, offset, width):
     """Layer normalisation and ReLU, in place; where its weights end."""
     mean, square = np.float32(0.0), np.float32(0.0)

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from magic_pomdp.running.statistics import mean, percentile, standard_error
+from magic_pomdp.core.statistics import mean, percentile, standard_error
 
 
 def test_mean_and_standard_error_by_hand():

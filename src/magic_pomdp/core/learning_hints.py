@@ -1,0 +1,66 @@
+"""What learning may be told of a task: what the networks see, which macro-actions to fill, and what is symmetric."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from magic_pomdp.core.task import Task
+    from magic_pomdp.macros.spaces import MacroSpace
+
+
+class Mirror(NamedTuple):
+    """A symmetry of a task. In the mirror image of a situation every number x that the networks see is
+    sign · x + shift, and macro-actions whose parameters have their signs changed are worth the same there."""
+
+    particle_signs: tuple[float, ...]
+    """Of the features of a particle."""
+    context_signs: tuple[float, ...]
+    """Of the features of the context."""
+    parameter_signs: tuple[float, ...]
+    """Of the parameters of a macro-action."""
+    particle_shifts: tuple[float, ...] = (0.0,)
+    """Of the features of a particle, or one for all."""
+    context_shifts: tuple[float, ...] = (0.0,)
+    """Of the features of the context, or one for all."""
+
+
+class LearningHints:
+    """Functions of a task that help to learn macro-actions for it. The two that fill features are compiled."""
+
+    def particle_features(self, context: np.ndarray, state: np.ndarray, features: np.ndarray) -> None:
+        """Fill what the networks see of one particle; shape (particle_features_size,). Default: the state."""
+        for i in range(len(features)):
+            features[i] = state[i]
+
+    def context_features(self, context: np.ndarray, features: np.ndarray) -> None:
+        """Fill what the networks see of the context; shape (context_features_size,). Default: the context."""
+        for i in range(len(features)):
+            features[i] = context[i]
+
+    @property
+    def particle_features_size(self: "Task") -> int:  # type: ignore[misc]
+        """Numbers that `particle_features` fills."""
+        return self.state_size
+
+    @property
+    def particle_members(self) -> tuple[int, int]:
+        """How many things of a kind (cars, say) the features of a particle end with, and how many numbers each has: the
+        networks look at all of them with the same layers, whatever their order. Default: none."""
+        return 0, 0
+
+    @property
+    def context_features_size(self: "Task") -> int:  # type: ignore[misc]
+        """Numbers that `context_features` fills."""
+        return self.context_size
+
+    def macro_space(self: "Task", length: int) -> "MacroSpace":  # type: ignore[misc]
+        """What a generator learns to fill: how its parameters become macro-actions of a length. Default: as many
+        actions as `actions` has, each held for that length, all their numbers free in the range of `actions`."""
+        from magic_pomdp.macros.spaces import HeldActionSpace
+
+        return HeldActionSpace.of_actions(self.actions(), length)
+
+    def mirrors(self) -> tuple[Mirror, ...]:
+        """Symmetries: what the mirror images of a situation look like to the networks. Default: there are none."""
+        return ()

@@ -1,0 +1,102 @@
+"""What a training is asked to do, which must be the same for it to be resumed."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from magic_pomdp import __version__
+from magic_pomdp.core.parameters import parameter_fields, parameter_values
+from magic_pomdp.core.registry import task_names
+from magic_pomdp.core.saving import save_bytes
+from magic_pomdp.core.settings import SettingValue, default_of
+from magic_pomdp.core.task import Task, task_name
+from magic_pomdp.learning.settings import TrainSettings, complete
+from magic_pomdp.macros.spaces import MacroSpace, SpaceDescription
+from magic_pomdp.magic.shape import GeneratorShape
+from magic_pomdp.results.base import Plain
+
+
+class TrainingQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """What a training is asked to do."""
+
+    task: str
+    task_parameters: dict[str, Plain]
+    space: SpaceDescription
+    """The macro-action space to fill."""
+    shape: GeneratorShape
+    settings: dict[str, SettingValue]
+    software: str = msgspec.field(name="version", default=__version__)
+    """The version of magic-pomdp that trains."""
+    command: str = ""
+    """What trains the same elsewhere; "" if that is not known."""
+
+    @staticmethod
+    def of(
+        task: Task, settings: TrainSettings, space: MacroSpace, shape: GeneratorShape, place: str = ""
+    ) -> "TrainingQuestion":
+        """The question of a training; `place` is that of `train_command`."""
+        return TrainingQuestion(
+            task=task_name(task),
+            task_parameters=parameter_values(task),
+            space=space.describe(),
+            shape=shape,
+            settings=settings.values(),
+            command=train_command(task, settings, place),
+        )
+
+    def check_goes_on(self, stored: "TrainingQuestion", task: Task, settings: TrainSettings, folder: Path) -> None:
+        """A ValueError if the training that is stored in a folder is no beginning of this one."""
+        for what, known, mine in (
+            ("task", stored.task, self.task),
+            ("task's parameters", _as_known_now(task, stored.task_parameters), self.task_parameters),
+            ("macro-action space", stored.space, self.space),
+        ):
+            if known != mine:
+                raise ValueError(
+                    f"The training in {folder} has another {what} ({known}): resume it with that, or choose another "
+                    "folder."
+                )
+        different = settings.differences(stored.settings)
+        if different:
+            values = ", ".join(f"{name} {complete(stored.settings)[name]}" for name in different)
+            raise ValueError(f"The training in {folder} was begun with {values}: resume it with the same.")
+
+
+def read_question(path: Path) -> TrainingQuestion:
+    """What was asked of a training, from the file that tells it; a ValueError if that cannot be read."""
+    return msgspec.json.decode(path.read_bytes(), type=TrainingQuestion)
+
+
+def write_question(path: Path, question: TrainingQuestion) -> None:
+    """Write what is asked of a training, in one step."""
+    save_bytes(path, msgspec.json.format(msgspec.json.encode(question), indent=2) + b"\n")
+
+
+def train_command(task: Task, settings: TrainSettings, place: str = "") -> str:
+    """The command that trains the same, from the beginning and in a folder of its own. `place` is what commands call
+    the task (default: its name if they know it, else its module and class)."""
+    kind = type(task)
+    known = task.name if task.name in task_names() else f"{kind.__module__}:{kind.__qualname__}"
+    words = ["magic-pomdp", "train", place or known]
+    parameters = parameter_values(task)
+    for item in parameter_fields(task):
+        if parameters[item.name] != item.default:
+            words += ["--set", f"{item.name}={parameters[item.name]}"]
+    for name, value in settings.values().items():
+        option = name.replace("_", "-")
+        if value == default_of(TrainSettings, name):
+            continue
+        if isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
+        else:
+            words += [f"--{option}", str(value)]
+    return shlex.join(words)
+
+
+def _as_known_now(task: Task, stored: dict[str, Plain]) -> dict[str, Plain]:
+    """Parameters that are stored: those that the task has got since then are at their defaults, and what is none
+    (checkpoints once kept what a task derives from its parameters, too) does not matter."""
+    defaults: dict[str, Any] = {item.name: item.default for item in parameter_fields(task)}
+    return {name: stored.get(name, default) for name, default in defaults.items()}

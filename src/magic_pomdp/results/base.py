@@ -1,0 +1,34 @@
+"""What all results have in common."""
+
+import re
+from typing import Any
+
+import msgspec
+
+from magic_pomdp import __version__
+from magic_pomdp.core.settings import SettingValue
+
+FORMAT = 2
+"""The version of the files of results that this software writes. Files of software 0.1.0, which do not tell, are 1."""
+
+Scalar = SettingValue
+"""What a setting can be."""
+Plain = Scalar | list[Any] | dict[str, Any]
+"""What JSON can hold: what a parameter of a task can be."""
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """A result that has files of its own, and tells which kind it is."""
+
+    version: int = FORMAT
+    """Of the file's format."""
+    software: str = __version__
+    """The version of this software that made it."""
+
+
+def place_and_reason(error: msgspec.ValidationError) -> str:
+    """Where something is wrong and what, as the end of a sentence."""
+    reason, _, place = str(error).partition(" - at ")
+    reason = reason.rstrip(".").replace("`", "")
+    reason = re.sub(r"^Object missing required field (\S+)$", r"the field \1 is missing", reason)
+    return f"{place.replace('`', '') or '$'}: {reason[:1].lower()}{reason[1:]}."

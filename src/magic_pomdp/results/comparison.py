@@ -1,0 +1,22 @@
+"""What planners reach on one task with several budgets."""
+
+import msgspec
+
+from magic_pomdp.planners.plan import Budget
+from magic_pomdp.results.base import Stored
+from magic_pomdp.results.evaluation import Evaluation
+
+
+class Comparison(Stored, frozen=True, kw_only=True, tag="comparison"):
+    """Evaluations on the same episodes of a task, planner by planner, budget by budget."""
+
+    task: str
+    evaluations: tuple[Evaluation, ...]
+
+    def at(self, budget: Budget) -> list[Evaluation]:
+        """The evaluations with a budget."""
+        return [one for one in self.evaluations if one.budget == budget]
+
+    def without_records(self) -> "Comparison":
+        """All of it but the single episodes, which have their own files."""
+        return msgspec.structs.replace(self, evaluations=tuple(one.without_records() for one in self.evaluations))

@@ -1,0 +1,183 @@
+"""What the episodes of one planner in one task add up to."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from magic_pomdp.core.statistics import mean, percentile, standard_error
+from magic_pomdp.planners.plan import Budget
+from magic_pomdp.results.base import Plain, Scalar, Stored
+
+if TYPE_CHECKING:
+    from magic_pomdp.running.episode import EpisodeRecord
+
+Ending = Literal["success", "failure", "unfinished"]
+"""How an episode ends."""
+
+
+class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What is stored of an episode: all that does not depend on the machine's speed."""
+
+    episode: int
+    """The episode's number: with the seed, it determines every random number."""
+    total_return: float = msgspec.field(name="return")
+    """Sum of all rewards."""
+    discounted_return: float
+    """Sum of all rewards, each discounted to the beginning."""
+    steps: int
+    """Primitive steps."""
+    outcome: Ending
+    """How it ended; "unfinished" after the task's max_steps."""
+    belief_error: float | None
+    """Mean over the steps of the distance between particles and the true state, before each action; None if nobody
+    knows the true state."""
+    belief_error_final: float | None
+    """The same, before the last action only."""
+    recoveries: int
+    """Times the belief had lost track and was drawn anew from the past."""
+    ignored: int
+    """Observations that the belief had to ignore."""
+    plans: int
+    """Plans that were made."""
+    statistics: dict[str, float] = msgspec.field(default_factory=dict)
+    """What the task itself tells of it."""
+
+
+class Mean(msgspec.Struct, frozen=True, kw_only=True):
+    """A mean and its standard error."""
+
+    mean: float
+    stderr: float
+
+
+class Question(Stored, frozen=True, kw_only=True):
+    """What an evaluation asks: which planner, in which task, on which episodes."""
+
+    task: str
+    planner: str
+    """The planner's name."""
+    label: str = ""
+    """The planner as it is written; "" if that is not known."""
+    macro_length: int | None = None
+    """Longest macro-action of the planner's set; None for a planner without one."""
+    budget: Budget | None
+    """Of each plan; None for a planner without one."""
+    concurrent: bool = False
+    """Whether each macro-action was planned while the one before it was carried out."""
+    seed: int
+    settings: dict[str, Scalar]
+    """The planner's."""
+    task_parameters: dict[str, Plain] = msgspec.field(default_factory=dict)
+    code: str = ""
+    """A fingerprint of the code of task, planners and belief; "" if that is not known."""
+
+
+class Evaluation(Question, frozen=True, kw_only=True, tag="evaluation"):
+    """The episodes of one planner in one task: what they add up to, and, unless they were left out, every one."""
+
+    episodes: int
+    """How many there were."""
+    complete: bool = True
+    """False if it was interrupted before all episodes were finished."""
+    return_mean: float
+    return_stderr: float
+    discounted_return_mean: float
+    discounted_return_stderr: float
+    success_rate: float
+    failure_rate: float
+    unfinished_rate: float
+    steps_mean: float
+    """Primitive steps of an episode."""
+    plan_steps_mean: float
+    """Primitive steps that a plan has simulated."""
+    plan_steps_per_second: float
+    plan_seconds_p50: float
+    """Median time of a plan."""
+    plan_seconds_p99: float
+    """Time that 99 % of the plans took at most."""
+    search_depth_mean: float
+    """Of a plan, in primitive steps."""
+    search_depth_max_mean: float
+    """Of the deepest plan of an episode."""
+    nodes_mean: float
+    """Belief nodes of a plan."""
+    plans_cut_short: int
+    """Plans whose search ended early because its memory was full."""
+    belief_error_mean: float | None
+    """None if nobody knows the true states."""
+    recoveries: int
+    """Times the belief had lost track and was drawn anew from the past."""
+    ignored: int
+    """Observations that the belief had to ignore."""
+    statistics: dict[str, Mean] = msgspec.field(default_factory=dict)
+    """What the task itself tells of its episodes."""
+    records: tuple[EpisodeResult, ...] = ()
+    """By the episodes' numbers."""
+
+    def __post_init__(self) -> None:
+        if len({record.episode for record in self.records}) < len(self.records):
+            raise ValueError("An episode comes twice in the records.")
+
+    def without_records(self) -> "Evaluation":
+        """What the episodes add up to, without the single ones."""
+        return msgspec.structs.replace(self, records=())
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self.planner} on {self.task}: {self.episodes} episodes, return {self.return_mean:.2f} ± "
+            f"{self.return_stderr:.2f}, success {self.success_rate:.1%}>"
+        )
+
+
+def add_up(asked: Question, records: "Sequence[EpisodeRecord]", complete: bool) -> Evaluation:
+    """What episodes add up to. With a budget in steps, only `plan_seconds_*` and `plan_steps_per_second` depend on
+    speed."""
+    results = [record.result for record in records]
+    returns = [result.total_return for result in results]
+    discounted_returns = [result.discounted_return for result in results]
+    seconds = [plan for record in records for plan in record.plan_seconds]
+    simulated = [plan for record in records for plan in record.plan_steps]
+    errors = [result.belief_error for result in results if result.belief_error is not None]
+
+    def share(outcome: str) -> float:
+        return mean([result.outcome == outcome for result in results])
+
+    return Evaluation(
+        **{name: getattr(asked, name) for name in Question.__struct_fields__},
+        episodes=len(records),
+        complete=complete,
+        return_mean=mean(returns),
+        return_stderr=standard_error(returns),
+        discounted_return_mean=mean(discounted_returns),
+        discounted_return_stderr=standard_error(discounted_returns),
+        success_rate=share("success"),
+        failure_rate=share("failure"),
+        unfinished_rate=share("unfinished"),
+        steps_mean=mean([result.steps for result in results]),
+        plan_steps_mean=mean(simulated),
+        plan_steps_per_second=sum(simulated) / max(sum(seconds), 1e-9),
+        plan_seconds_p50=percentile(seconds, 50),
+        plan_seconds_p99=percentile(seconds, 99),
+        search_depth_mean=mean([plan for record in records for plan in record.plan_depths]),
+        search_depth_max_mean=mean([max(record.plan_depths, default=0) for record in records]),
+        nodes_mean=mean([plan for record in records for plan in record.plan_nodes]),
+        plans_cut_short=sum(record.plans_cut_short for record in records),
+        belief_error_mean=mean(errors) if errors else None,
+        recoveries=sum(result.recoveries for result in results),
+        ignored=sum(result.ignored for result in results),
+        statistics=_statistics(records),
+        records=tuple(results),
+    )
+
+
+def _statistics(records: "Sequence[EpisodeRecord]") -> dict[str, Mean]:
+    """What the task itself tells of its episodes; of those of which it does. What it tells of every step is a mean over
+    the steps of all episodes."""
+    found: dict[str, Mean] = {}
+    for name in dict.fromkeys(name for record in records for name in record.result.statistics):
+        told = [record for record in records if name in record.result.statistics]
+        values = [record.result.statistics[name] for record in told]
+        weights = [record.steps if name in record.step_statistics else 1 for record in told]
+        found[name] = Mean(mean=mean(values, weights), stderr=standard_error(values, weights))
+    return found

@@ -1,0 +1,90 @@
+"""What a training tells of itself on its way: the lines of its file of metrics."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from magic_pomdp.results.training import CurvePoint
+
+METRICS = "metrics.jsonl"
+"""The file in a training's folder."""
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="note"):
+    """Something that happened once."""
+
+    text: str
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """What an update measures, or several do in the mean."""
+
+    critic_loss: float
+    critic_error: float
+    """Between the critic's value and the planner's, in the unit of the latter."""
+    expected_value: float
+    """What the critic expects of the generator's macro-actions."""
+    entropy: float
+    """Of the sampled parameters, before they are normalised or clipped."""
+    std: float
+    """Their standard deviation."""
+    alpha: float
+    """α, the weight of entropy."""
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="progress"):
+    """How a training stands."""
+
+    minutes: float
+    """Of training so far."""
+    minutes_left: float | None
+    """None if there is no limit."""
+    updates: int
+    plans: int
+    replay: int
+    """Plans that are kept to learn from."""
+    episodes: int
+    warming_up: bool
+    """Whether nothing is learned yet."""
+    recent_return: float | None
+    """Mean return of the latest episodes, with sampled parameters; None before the first."""
+    evaluation: str | None
+    """How far the evaluation under way is, in words; None if there is none."""
+    best: float | None = None
+    """Mean return in the best evaluation; None before the first."""
+    updates_per_second: float
+    """Since the last report."""
+    plans_per_second: float
+    """Since the last report."""
+    measured: Measured | None = None
+    """In the mean of all updates since the last report; None if there were none."""
+
+
+class EvaluationReport(CurvePoint, frozen=True, kw_only=True, tag_field="event", tag="evaluation"):
+    """An evaluation of a training's generator."""
+
+    concurrent: bool = False
+    """Whether each macro-action was planned while the one before it was carried out."""
+    best: bool = False
+    """Whether it was the best so far."""
+    final: bool = False
+    """Whether it was the last one, of the best generator, in episodes that had no part in choosing it."""
+
+    def point(self) -> CurvePoint:
+        """What a learning curve keeps of it."""
+        return CurvePoint(**{name: getattr(self, name) for name in CurvePoint.__struct_fields__})
+
+
+MetricsLine = Note | Progress | EvaluationReport
+"""A line of the file."""
+
+
+def read_metrics(folder: Path) -> list[MetricsLine]:
+    """All lines of a training's metrics that can be read."""
+    decoder: msgspec.json.Decoder[MetricsLine] = msgspec.json.Decoder(MetricsLine)
+    lines = []
+    for line in (folder / METRICS).read_bytes().splitlines():
+        with suppress(msgspec.DecodeError):  # half a line, of a training that was killed, or one of an older version
+            lines.append(decoder.decode(line))
+    return lines

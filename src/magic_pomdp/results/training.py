@@ -1,0 +1,130 @@
+"""What trainings reach: learning curves, and what of the learning matters."""
+
+import msgspec
+import numpy as np
+
+from magic_pomdp.core.statistics import mean, standard_error
+from magic_pomdp.results.base import Stored
+from magic_pomdp.results.evaluation import Evaluation
+
+ABLATION_FILE = "ablation.json"
+"""What a folder calls what the trainings of an ablation add up to."""
+
+
+class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
+    """An evaluation on the way of a training."""
+
+    minutes: float
+    """Of training so far."""
+    updates: int
+    """So far."""
+    return_mean: float
+    return_stderr: float
+    success_rate: float
+    episodes: int
+    plan_steps: int
+    """Budget of a plan in the evaluation, in primitive steps."""
+
+
+class Curve(msgspec.Struct, frozen=True, kw_only=True):
+    """The evaluations of one training."""
+
+    label: str
+    """What tells this training from the others; trainings that count as one kind may share it."""
+    points: tuple[CurvePoint, ...]
+    """Each evaluation on the way, the first first."""
+
+
+class Curves(Stored, frozen=True, kw_only=True, tag="curves"):
+    """Learning curves for one task."""
+
+    task: str
+    handcrafted: float | None = None
+    """What the handcrafted macro-actions return, for comparison."""
+    curves: tuple[Curve, ...]
+
+
+class AblationTraining(Stored, frozen=True, kw_only=True, tag="training"):
+    """One training of an ablation, and the evaluation of its best generator."""
+
+    conditioning: str
+    """What the generator is told."""
+    critic: str
+    change: str = ""
+    """Another setting that is changed, as name=value; "" for none."""
+    seed: int
+    minutes: float
+    updates: int
+    plans: int
+    curve: tuple[CurvePoint, ...]
+    evaluation: Evaluation
+
+
+class AblationRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What the trainings of one conditioning, critic and change reach, over all seeds."""
+
+    conditioning: str
+    critic: str
+    change: str = ""
+    return_mean: float
+    return_stderr: float
+    """Of the episodes' means over the seeds, since all trainings meet the same episodes; how much a training's own
+    luck matters is seen from `by_seed`."""
+    success_rate: float
+    by_seed: dict[str, float]
+    """Mean return of each training."""
+    minutes: float
+    updates: float
+    plans: float | None = None
+    """None if that is not known."""
+
+
+class Ablation(Stored, frozen=True, kw_only=True, tag="ablation"):
+    """What the variants of a training reach."""
+
+    task: str
+    rows: tuple[AblationRow, ...]
+    handcrafted: Evaluation
+    """The evaluation of the set that learning sets out from."""
+    trainings: tuple[AblationTraining, ...]
+
+    @staticmethod
+    def of(task: str, handcrafted: Evaluation, trainings: tuple[AblationTraining, ...]) -> "Ablation":
+        """What trainings, whose evaluations have their episodes, add up to. It is without the single episodes, which
+        have their own files."""
+        groups: dict[tuple[str, str, str], list[AblationTraining]] = {}
+        for one in trainings:
+            groups.setdefault((one.conditioning, one.critic, one.change), []).append(one)
+        return Ablation(
+            task=task,
+            rows=tuple(_row(group) for group in groups.values()),
+            handcrafted=handcrafted.without_records(),
+            trainings=tuple(
+                msgspec.structs.replace(one, evaluation=one.evaluation.without_records()) for one in trainings
+            ),
+        )
+
+    def curves(self) -> Curves:
+        """The learning curves; the seeds of a variant share its label."""
+        several = len({one.critic for one in self.trainings}) > 1
+        curves = []
+        for one in self.trainings:
+            parts = (one.conditioning, f"{one.critic} critic" if several else "", one.change)
+            curves.append(Curve(label=", ".join(part for part in parts if part), points=one.curve))
+        return Curves(task=self.task, handcrafted=self.handcrafted.return_mean, curves=tuple(curves))
+
+
+def _row(group: list[AblationTraining]) -> AblationRow:
+    returns = np.array([[record.total_return for record in one.evaluation.records] for one in group])
+    return AblationRow(
+        conditioning=group[0].conditioning,
+        critic=group[0].critic,
+        change=group[0].change,
+        return_mean=float(returns.mean()),
+        return_stderr=standard_error(list(returns.mean(axis=0))),
+        success_rate=mean([one.evaluation.success_rate for one in group]),
+        by_seed={str(one.seed): one.evaluation.return_mean for one in group},
+        minutes=mean([one.minutes for one in group]),
+        updates=mean([one.updates for one in group]),
+        plans=mean([one.plans for one in group]),
+    )

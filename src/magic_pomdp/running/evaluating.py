@@ -1,0 +1,160 @@
+"""How good a planner is: many episodes, and what they add up to."""
+
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from magic_pomdp.core.belief import Belief
+from magic_pomdp.core.compiling import code_digest
+from magic_pomdp.core.parameters import parameter_values
+from magic_pomdp.core.randomness import new_stream
+from magic_pomdp.core.settings import Settings, SettingValue
+from magic_pomdp.core.task import Task, task_name
+from magic_pomdp.planners.plan import Budget, Planner
+from magic_pomdp.results.evaluation import Evaluation, Question, add_up
+from magic_pomdp.running.episode import EpisodeRecord, longest_macro_action, planning_ahead, run_episode
+from magic_pomdp.running.factory import PlannerFactory
+from magic_pomdp.running.workers import JobFailed, available_cores, run_jobs
+from magic_pomdp.running.world import SimulatedWorld, World, draw_beginning
+
+MakePlanner = Callable[[Task], Planner]
+"""What makes a planner for a task: a PlannerFactory, or anything else that can be sent to worker processes."""
+MakeWorld = Callable[[Task], World]
+"""What makes the world of a task, likewise."""
+
+
+class EvaluationFailed(JobFailed):
+    """An episode failed; holds what was finished."""
+
+    def __init__(self, sentence: str, evaluation: Evaluation) -> None:
+        super().__init__(sentence)
+        self.evaluation = evaluation
+
+
+class EvaluationInterrupted(KeyboardInterrupt):
+    """Ctrl-C during an evaluation; holds what was finished."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        super().__init__("The evaluation was interrupted.")
+        self.evaluation = evaluation
+
+
+def evaluate(
+    task: Task,
+    planner: str | MakePlanner | None = None,
+    episodes: int = 100,
+    seed: int = 0,
+    workers: int | None = None,
+    on_progress: Callable[[EpisodeRecord], None] | None = None,
+    plans_ahead: bool | None = None,
+    world: MakeWorld = SimulatedWorld,
+) -> Evaluation:
+    """Run episodes 0 … episodes − 1 in worker processes and report on them.
+
+    The planner is a name, a PlannerFactory or anything picklable that makes a planner for a task (default: the
+    registry's default with the task's advice), and the world what makes one (default: the task's own simulator).
+    `workers` are as many as there are cores, unless told otherwise; 0 runs all in this process. The results do not
+    depend on their number. `on_progress` is called with each record as it comes; `plans_ahead` is that of `Episode`.
+    """
+    check_numbers(episodes, seed)
+    make_planner = planner_maker(planner)
+    workers = available_cores() if workers is None else workers
+    if workers > 0 and type(task).__module__ == "__main__" and not _is_file("__main__"):
+        raise ValueError(f"Worker processes cannot find {type(task).__name__}: put it into a file, or use workers=0.")
+    asked = describe(task, make_planner, seed, plans_ahead)  # bad settings are found here, before a worker starts
+    records: dict[int, EpisodeRecord] = {}
+
+    def so_far() -> Evaluation:
+        return add_up(asked, [records[episode] for episode in sorted(records)], len(records) == episodes)
+
+    try:
+        job = _EpisodeJob(task, make_planner, world, seed, asked.concurrent)
+        with closing(run_jobs(job, range(episodes), workers, "Episode")) as results:
+            for episode, record in results:
+                records[episode] = record
+                if on_progress is not None:
+                    on_progress(record)
+    except KeyboardInterrupt:
+        raise EvaluationInterrupted(so_far()) from None
+    except JobFailed as failure:
+        raise EvaluationFailed(str(failure), so_far()) from failure.__cause__
+    return so_far()
+
+
+def planner_maker(planner: str | MakePlanner | None) -> MakePlanner:
+    """What makes the planner that somebody has asked for."""
+    if planner is None or isinstance(planner, str):
+        return PlannerFactory(planner) if planner else PlannerFactory()
+    return planner
+
+
+def check_numbers(episodes: int, seed: int) -> None:
+    """A ValueError if there are no such episodes."""
+    if episodes < 1:
+        raise ValueError(f"The number of episodes must be at least 1, not {episodes}.")
+    if seed < 0:
+        raise ValueError(f"The seed must be at least 0, not {seed}.")
+    if seed >= 2**64:
+        raise ValueError(f"The seed must be below 2^64, not {seed}.")
+
+
+@dataclass(frozen=True)
+class _EpisodeJob:
+    """What is sent to a worker; called there, it gives the function that runs an episode by its number."""
+
+    task: Task
+    make_planner: MakePlanner
+    make_world: MakeWorld
+    seed: int
+    plans_ahead: bool
+
+    def __call__(self) -> Callable[[int], EpisodeRecord]:
+        planner, world = self.make_planner(self.task), self.make_world(self.task)
+        warm_up(self.task, planner, self.plans_ahead)
+        return lambda number: run_episode(
+            self.task, planner, self.seed, number, plans_ahead=self.plans_ahead, world=world
+        )
+
+
+def warm_up(task: Task, planner: Planner, plans_ahead: bool | None = None) -> None:
+    """Compile the planner, or load it from disk, so that the time of the first plan is that of a search."""
+    context, state = draw_beginning(task, new_stream(0))
+    belief = Belief(task, context, state[None])
+    plan = planner.plan(belief, context, budget=Budget(steps=1))
+    belief.update(plan.macro_action[0], np.zeros(task.observation_size))
+    belief.error(state)
+    if task.concurrent if plans_ahead is None else plans_ahead:
+        belief.predict(plan.macro_action)
+    belief.warm_up()
+
+
+def describe(task: Task, make_planner: MakePlanner, seed: int, plans_ahead: bool | None = None) -> Question:
+    """What an evaluation asks, before its first episode."""
+    planner = make_planner(task)
+    factory = make_planner if isinstance(make_planner, PlannerFactory) else None
+    return Question(
+        task=task_name(task),
+        planner=factory.name if factory else type(planner).__name__,
+        label=factory.label if factory else "",
+        macro_length=longest_macro_action(planner),
+        budget=getattr(planner, "budget", None),
+        concurrent=planning_ahead(task, planner) if plans_ahead is None else plans_ahead,
+        seed=seed,
+        settings=_settings(planner),
+        task_parameters=parameter_values(task),
+        code=code_digest(type(task)),  # type: ignore[arg-type]  # it is hashable
+    )
+
+
+def _settings(planner: Planner) -> dict[str, SettingValue]:
+    settings = getattr(planner, "settings", None)
+    return settings.values() if isinstance(settings, Settings) else {}
+
+
+def _is_file(module: str) -> bool:
+    """Whether a module comes from a file, and not from a prompt, a notebook or standard input."""
+    return Path(getattr(sys.modules[module], "__file__", None) or "").is_file()

@@ -1,0 +1,132 @@
+"""What tables show of an evaluation. A new column is one entry here."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from magic_pomdp.results.evaluation import Evaluation
+from magic_pomdp.show.published import PAPER, SUCCESSOR, published
+from magic_pomdp.show.words import budget_words, label_of, mean_words, number_words
+
+TableKind = Literal["comparison", "single", "report"]
+"""The terminal's table of several evaluations, its table of one, whose rows are columns, and that of the page."""
+_COMPARISON: tuple[TableKind, ...] = ("comparison",)
+_SINGLE: tuple[TableKind, ...] = ("single",)
+_REPORT: tuple[TableKind, ...] = ("report",)
+
+
+@dataclass(frozen=True)
+class ResultColumn:
+    """One thing to be told of each evaluation."""
+
+    title: str
+    text: Callable[[Evaluation], str]
+    """"" if there is nothing to be told."""
+    tables: tuple[TableKind, ...]
+    rank: Callable[[Evaluation], float] | None = None
+    """The more, the better, if there is a best one."""
+    of_others: bool = False
+    """Whether it is no result of ours."""
+
+
+def shown_columns(table: TableKind, evaluations: Sequence[Evaluation]) -> list[ResultColumn]:
+    """The columns of a table about some evaluations: those with a text for any of them."""
+    columns = [column for column in (*_COLUMNS, *_own_statistics(evaluations)) if table in column.tables]
+    return [column for column in columns if any(column.text(one) for one in evaluations)]
+
+
+def _own_statistics(evaluations: Sequence[Evaluation]) -> list[ResultColumn]:
+    """What the tasks themselves tell."""
+    names = dict.fromkeys(name for one in evaluations for name in one.statistics)
+    return [ResultColumn(name.replace("_", " "), _own_statistic(name), _SINGLE + _REPORT) for name in names]
+
+
+def _own_statistic(name: str) -> Callable[[Evaluation], str]:
+    def text(one: Evaluation) -> str:
+        return mean_words(one.statistics[name].mean, one.statistics[name].stderr) if name in one.statistics else ""
+
+    return text
+
+
+def _planner_and_length(one: Evaluation) -> str:
+    return label_of(one) + ("" if one.macro_length is None else f", {one.macro_length}")
+
+
+def _paper(one: Evaluation) -> str:
+    found = published(one.task, one.planner)
+    return "" if found is None else mean_words(found.paper.mean, found.paper.stderr, 1)
+
+
+def _successor(one: Evaluation) -> str:
+    found = published(one.task, one.planner)
+    return "" if found is None or found.successor is None else number_words(found.successor, 1)
+
+
+def _over_budget(one: Evaluation) -> str:
+    if one.budget is None or not one.budget.steps or one.plan_steps_mean <= 1.5 * one.budget.steps:
+        return ""
+    return f"a first trial is always made; it takes {one.plan_steps_mean:,.0f} steps"
+
+
+_COLUMNS = (
+    ResultColumn("planner, length", _planner_and_length, _COMPARISON),
+    ResultColumn("episodes", lambda one: f"{one.episodes}, seed {one.seed}", _SINGLE),
+    ResultColumn(
+        "return",
+        lambda one: mean_words(one.return_mean, one.return_stderr, 1),
+        _COMPARISON + _REPORT,
+        rank=lambda one: one.return_mean,
+    ),
+    ResultColumn("return", lambda one: mean_words(one.return_mean, one.return_stderr, 2), _SINGLE),
+    ResultColumn("success", lambda one: f"{one.success_rate:.1%}", _COMPARISON + _REPORT),
+    ResultColumn(PAPER, _paper, _COMPARISON + _REPORT, of_others=True),
+    ResultColumn(SUCCESSOR, _successor, _REPORT, of_others=True),
+    ResultColumn(
+        "discounted", lambda one: mean_words(one.discounted_return_mean, one.discounted_return_stderr, 1), _REPORT
+    ),
+    ResultColumn(
+        "discounted return",
+        lambda one: mean_words(one.discounted_return_mean, one.discounted_return_stderr, 2),
+        _SINGLE,
+    ),
+    ResultColumn(
+        "successes",
+        lambda one: f"{one.success_rate:.1%}; failures {one.failure_rate:.1%}, unfinished {one.unfinished_rate:.1%}",
+        _SINGLE,
+    ),
+    ResultColumn("length", lambda one: str(one.macro_length or "–"), _REPORT),
+    ResultColumn("budget a plan", lambda one: budget_words(one.budget), _REPORT),
+    ResultColumn("episodes", lambda one: f"{one.episodes:,}{'' if one.complete else ', interrupted'}", _REPORT),
+    ResultColumn("seed", lambda one: str(one.seed), _REPORT),
+    ResultColumn("steps", lambda one: number_words(one.steps_mean, 1), _COMPARISON + _REPORT),
+    ResultColumn("steps of an episode", lambda one: number_words(one.steps_mean, 1), _SINGLE),
+    ResultColumn("depth", lambda one: number_words(one.search_depth_mean, 1), _COMPARISON + _REPORT),
+    ResultColumn(
+        "search depth",
+        lambda one: f"{one.search_depth_mean:.1f} steps; deepest of an episode {one.search_depth_max_mean:.1f}",
+        _SINGLE,
+    ),
+    ResultColumn("nodes of a search", lambda one: f"{one.nodes_mean:,.0f}", _SINGLE),
+    ResultColumn("steps simulated", lambda one: f"{one.plan_steps_per_second:,.0f} a second", _SINGLE),
+    ResultColumn("99 % within", lambda one: f"{one.plan_seconds_p99:.3f} s", _COMPARISON + _REPORT),
+    ResultColumn(
+        "time of a plan",
+        lambda one: f"{one.plan_seconds_p50:.4f} s; 99 % within {one.plan_seconds_p99:.4f} s",
+        _SINGLE,
+    ),
+    ResultColumn(
+        "belief error",
+        lambda one: "" if one.belief_error_mean is None else f"{one.belief_error_mean:.3f}",
+        _SINGLE,
+    ),
+    ResultColumn(
+        "belief drawn anew", lambda one: f"{one.recoveries} times; observations ignored: {one.ignored}", _SINGLE
+    ),
+    ResultColumn("over budget", _over_budget, _SINGLE),
+    ResultColumn(
+        "plans cut short",
+        lambda one: f"{one.plans_cut_short}: the tree was full" if one.plans_cut_short else "",
+        _SINGLE,
+    ),
+)
+"""In the order in which they are shown."""

@@ -1,0 +1,37 @@
+"""What tells an evaluation from others of the same planner, in words."""
+
+from collections.abc import Iterable, Sequence
+
+from magic_pomdp.results.evaluation import Evaluation
+from magic_pomdp.show.words import budget_words, label_of
+
+
+def variant_words(one: Evaluation, among: Sequence[Evaluation]) -> str:
+    """The settings and parameters in which an evaluation differs from others of its planner. One that another, of an
+    older version, does not have is no difference."""
+    found = []
+    for values, others in (
+        (one.settings, [other.settings for other in _alike(one, among)]),
+        (one.task_parameters, [other.task_parameters for other in _alike(one, among)]),
+    ):
+        names = [name for name in values if any(other.get(name, values[name]) != values[name] for other in others)]
+        found += [f"{name.replace('_', ' ')} {values[name]}" for name in names]
+    return ", ".join(found)
+
+
+def full_name(one: Evaluation, among: Sequence[Evaluation], with_budget: bool = True) -> str:
+    """An evaluation's planner, with all that tells it from others of that planner."""
+    words = {
+        **({"budget": budget_words(one.budget)} if with_budget else {}),
+        "macro_length": f"length {one.macro_length or '–'}",
+        "seed": f"seed {one.seed}",
+        "software": f"version {one.software}",
+    }
+    others = _alike(one, among)
+    different = [name for name in words if any(getattr(other, name) != getattr(one, name) for other in others)]
+    parts = [label_of(one), *(words[name] for name in different), variant_words(one, among)]
+    return ", ".join(part for part in parts if part)
+
+
+def _alike(one: Evaluation, among: Iterable[Evaluation]) -> list[Evaluation]:
+    return [other for other in among if other.planner == one.planner]
