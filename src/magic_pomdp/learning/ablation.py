@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from magic_pomdp.core.places import nearest
+from magic_pomdp.core.reading import convert, read_json
 from magic_pomdp.core.saving import check_writable, make_folder, save_bytes
 from magic_pomdp.core.settings import SettingValue, setting_kinds, settings_of
 from magic_pomdp.core.task import Task, task_name
@@ -250,8 +251,8 @@ def _check_question(folder: Path, asked: AblationQuestion) -> None:
         return
     try:
         known = _read_question(path)
-    except (OSError, ValueError, KeyError, TypeError):
-        raise ValueError(f"{path} cannot be read: choose another folder.") from None
+    except ValueError as error:
+        raise ValueError(f"{error} Choose another folder.") from None
     facts, known_facts = asked.facts(), known.facts()
     different = [name for name in facts if facts[name] != known_facts.get(name)]
     if different:
@@ -260,11 +261,12 @@ def _check_question(folder: Path, asked: AblationQuestion) -> None:
 
 
 def _read_question(path: Path) -> AblationQuestion:
-    plain = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    plain = read_json(path, dict[str, Any])
     if "training" not in plain:  # of software 0.1.0: the settings of trainings, and the length, lie beside the others
         known = settings_of(TrainSettings)
         plain["training"] = {name: value for name, value in plain.items() if name in known}
-        plain["settings"] = {**plain["settings"], "macro_length": plain["macro_length"]}
-    found = msgspec.convert(plain, AblationQuestion)
+        if isinstance(settings := plain.get("settings"), dict):
+            plain["settings"] = {**settings, "macro_length": plain.get("macro_length")}
+    found = convert(plain, AblationQuestion, str(path))
     shared = {name: value for name, value in complete(found.training).items() if name not in _FREE}
     return msgspec.structs.replace(found, training=shared)

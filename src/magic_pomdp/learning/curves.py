@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from magic_pomdp.core.reading import read_json
 from magic_pomdp.learning.settings import CHANGEABLE, SETTINGS, complete
 from magic_pomdp.results.base import Plain, Scalar
 from magic_pomdp.results.metrics import METRICS, EvaluationReport, read_metrics
@@ -43,10 +44,9 @@ class _Asked(msgspec.Struct):
 
 
 def _asked(folder: Path) -> _Asked:
-    try:
-        return msgspec.json.decode((folder / SETTINGS).read_bytes(), type=_Asked)
-    except (OSError, ValueError):
-        raise ValueError(f"There is no training in {folder}: name the folder that `train` has filled.") from None
+    if not (folder / SETTINGS).is_file():
+        raise ValueError(f"There is no training in {folder}: name the folder that `train` has filled.")
+    return read_json(folder / SETTINGS, _Asked)
 
 
 def _labels(folders: Sequence[Path], facts: Sequence[dict[str, Plain]]) -> list[str]:

@@ -8,6 +8,7 @@ import msgspec
 
 from magic_pomdp import __version__
 from magic_pomdp.core.parameters import parameter_fields, parameter_values
+from magic_pomdp.core.reading import read_json
 from magic_pomdp.core.registry import task_names
 from magic_pomdp.core.saving import save_bytes
 from magic_pomdp.core.settings import SettingValue, default_of
@@ -66,7 +67,7 @@ class TrainingQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_question(path: Path) -> TrainingQuestion:
     """What was asked of a training, from the file that tells it; a ValueError if that cannot be read."""
-    return msgspec.json.decode(path.read_bytes(), type=TrainingQuestion)
+    return read_json(path, TrainingQuestion)
 
 
 def write_question(path: Path, question: TrainingQuestion) -> None:

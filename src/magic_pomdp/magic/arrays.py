@@ -10,8 +10,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from magic_pomdp.core.reading import place_and_reason
 from magic_pomdp.core.saving import save_bytes
-from magic_pomdp.results.base import place_and_reason
 
 _ENTRY, _DIGEST = "magic-pomdp", "digest"
 """Names in a file's metadata: what is known, as JSON, and a fingerprint of everything in the file."""

@@ -1,6 +1,5 @@
 """What all results have in common."""
 
-import re
 from typing import Any
 
 import msgspec
@@ -24,11 +23,3 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     """Of the file's format."""
     software: str = __version__
     """The version of this software that made it."""
-
-
-def place_and_reason(error: msgspec.ValidationError) -> str:
-    """Where something is wrong and what, as the end of a sentence."""
-    reason, _, place = str(error).partition(" - at ")
-    reason = reason.rstrip(".").replace("`", "")
-    reason = re.sub(r"^Object missing required field (\S+)$", r"the field \1 is missing", reason)
-    return f"{place.replace('`', '') or '$'}: {reason[:1].lower()}{reason[1:]}."

@@ -2,18 +2,18 @@
 
 import json
 import math
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import msgspec
 
+from magic_pomdp.core.reading import Damaged, convert, plain_json, read_content
 from magic_pomdp.core.saving import save_bytes
-from magic_pomdp.results.base import FORMAT, Stored, place_and_reason
+from magic_pomdp.results.base import FORMAT, Stored
 from magic_pomdp.results.comparison import Comparison
 from magic_pomdp.results.evaluation import Evaluation
-from magic_pomdp.results.recording import Recording, load_recording
+from magic_pomdp.results.recording import Recording, is_recording, to_recording
 from magic_pomdp.results.speed import Bench
 from magic_pomdp.results.training import Ablation, AblationTraining, Curves
 from magic_pomdp.results.upgrade import upgrade
@@ -22,14 +22,8 @@ _InJson = Evaluation | Comparison | Curves | Ablation | AblationTraining | Bench
 Result = _InJson | Recording
 """All kinds."""
 _KINDS: dict[str, type[_InJson]] = {kind.__struct_config__.tag: kind for kind in get_args(_InJson)}
-_GZIP = b"\x1f\x8b"
-"""How a recording begins."""
 
 _Kind = TypeVar("_Kind", bound=Stored)
-
-
-class Damaged(ValueError):
-    """A file that is not whole."""
 
 
 def read(path: Path) -> Result:
@@ -65,10 +59,9 @@ def read_if_there(path: Path, kind: type[_Kind]) -> _Kind | None:
 
 def read_if_result(path: Path) -> Result | None:
     """The result that a file holds; None if it holds JSON of another kind, and a ValueError if it is damaged."""
-    content = _content(path)
-    if content.startswith(_GZIP):
-        return load_recording(path)
-    plain = _plain(path, content)
+    plain = plain_json(read_content(path), str(path))
+    if is_recording(plain):
+        return to_recording(plain, path)
     if isinstance(plain, dict) and "kind" not in plain:
         plain = upgrade(plain)
     if not isinstance(plain, dict) or plain["kind"] not in list(_KINDS):
@@ -79,10 +72,7 @@ def read_if_result(path: Path) -> Result | None:
             f"{path} is of format {version}, made by magic-pomdp {plain.get('software', '?')}, and this version reads "
             f"formats up to {FORMAT}: update magic-pomdp."
         )
-    try:
-        return msgspec.convert(plain, _KINDS[plain["kind"]])
-    except msgspec.ValidationError as error:
-        raise Damaged(f"{path} is damaged at {place_and_reason(error)}") from None
+    return convert(plain, _KINDS[plain["kind"]], str(path))
 
 
 def write(path: Path, result: Stored) -> None:
@@ -96,27 +86,6 @@ def write(path: Path, result: Stored) -> None:
 def as_stored(result: _Kind) -> _Kind:
     """A result as a file would give it back, such as with lists for tuples; to compare with one from a file."""
     return msgspec.json.decode(msgspec.json.encode(result), type=type(result))
-
-
-def _content(path: Path) -> bytes:
-    if not path.is_file():
-        raise ValueError(f"There is no file {path}.")
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read ({error.strerror}).") from None
-
-
-def _plain(path: Path, content: bytes) -> Any:
-    """What a file of JSON holds."""
-    try:
-        return msgspec.json.decode(content)
-    except msgspec.ValidationError as error:
-        raise Damaged(f"{path} is damaged at {place_and_reason(error)}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        where = re.search(r"\(byte (\d+)\)", str(error))
-        place = f" at byte {where[1]}" if where else ""
-        raise Damaged(f"{path} is not JSON, or is damaged{place}.") from None
 
 
 def _not_finite(plain: Any, place: str) -> Iterator[tuple[str, float]]:

@@ -7,7 +7,7 @@ observation; M is the number of macro-actions in a plan's set, L the longest of 
 import base64
 import gzip
 import json
-import zlib
+import math
 from collections.abc import Sized
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,11 +15,12 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
+from magic_pomdp.core.reading import MOST_VALUES, Damaged, convert, plain_json, read_content
 from magic_pomdp.core.saving import save_bytes
 from magic_pomdp.core.scene import Scene, Shape
 from magic_pomdp.planners.plan import Budget
 from magic_pomdp.planners.registry import planner_label
-from magic_pomdp.results.base import FORMAT, Plain, Scalar, Stored, place_and_reason
+from magic_pomdp.results.base import FORMAT, Plain, Scalar, Stored
 from magic_pomdp.results.evaluation import Ending
 
 _Name = Annotated[str, msgspec.Meta(min_length=1)]
@@ -194,29 +195,27 @@ def save_recording(path: Path, recording: Recording) -> None:
 
 def load_recording(path: Path) -> Recording:
     """Read a recording, or a ValueError that says why it is none."""
-    try:
-        plain = msgspec.json.decode(gzip.decompress(path.read_bytes()))
-    except FileNotFoundError:
-        raise ValueError(f"There is no file {path}.") from None
-    except OSError as error:
-        if isinstance(error, gzip.BadGzipFile):
-            raise ValueError(f"{path} is not a recording, or is damaged.") from None
-        raise ValueError(f"{path} cannot be read ({error.strerror}).") from None
-    except (EOFError, zlib.error, ValueError, RecursionError, MemoryError):
-        raise ValueError(f"{path} is not a recording, or is damaged.") from None
-    if not isinstance(plain, dict) or (plain.get("kind"), plain.get("format")) not in _MARKS:
+    plain = plain_json(read_content(path), str(path))
+    if not is_recording(plain):
         raise ValueError(f"{path} is not a recording: `magic-pomdp record` makes one.")
+    return to_recording(plain, path)
+
+
+def is_recording(plain: Any) -> bool:
+    """Whether plain data say that they are a recording."""
+    return isinstance(plain, dict) and (plain.get("kind"), plain.get("format")) in _MARKS
+
+
+def to_recording(plain: dict[str, Any], path: Path) -> Recording:
+    """The recording that a file holds as plain data; a ValueError if that is damaged, or newer than is known."""
     version = plain.get("version")
     if not isinstance(version, int) or version > FORMAT:
         raise ValueError(
             f"{path} is a recording of version {version}, newer than this program knows ({FORMAT}): update magic-pomdp."
         )
-    try:
-        recording = msgspec.convert(_upgraded(plain) if version == 1 else plain, Recording, dec_hook=_from_json)
-    except msgspec.ValidationError as error:
-        raise ValueError(f"{path} is a recording, but damaged at {place_and_reason(error)}") from None
+    recording = convert(_upgraded(plain) if version == 1 else plain, Recording, str(path), _from_json)
     if not recording.episodes:
-        raise ValueError(f"{path} is a recording, but has no episode.")
+        raise Damaged(f"{path} is a recording, but has no episode.")
     return recording
 
 
@@ -276,8 +275,13 @@ def _from_json(kind: type, value: Any) -> np.ndarray:
     """An array; there is nothing else that msgspec does not know."""
     if not isinstance(value, dict) or value.keys() != {"dtype", "shape", "data"} or value["dtype"] not in _DTYPES:
         raise ValueError(f"Expected an array, with its dtype ({', '.join(_DTYPES)}), shape and data")
+    data, shape = value["data"], value["shape"]
+    if not isinstance(data, str) or not isinstance(shape, list) or not all(type(one) is int for one in shape):
+        raise ValueError("Expected an array whose data are a text and whose shape is whole numbers")
     try:
-        numbers = np.frombuffer(base64.b64decode(value["data"], validate=True), dtype=value["dtype"])
-        return numbers.reshape([int(length) for length in value["shape"]])
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError("Expected an array whose data, in base64, fill its shape") from None
+        numbers = np.frombuffer(base64.b64decode(data, validate=True), dtype=value["dtype"])
+    except ValueError:
+        raise ValueError("Expected an array whose data are base64") from None
+    if any(length < 0 for length in shape) or math.prod(shape) != len(numbers) or max(shape, default=0) > MOST_VALUES:
+        raise ValueError("Expected an array whose data fill its shape")
+    return numbers.reshape(shape)

@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from magic_pomdp.core.reading import place_and_reason
 from magic_pomdp.core.scene import Scene, Shape
 from magic_pomdp.planners.plan import Budget
 from magic_pomdp.planners.registry import planner_names
-from magic_pomdp.results.base import place_and_reason
 
 LIMITS: dict[str, tuple[float, float]] = {"seconds": (0.001, 10.0), "macro_length": (1, 60), "pace": (0.1, 1000.0)}
 """Smallest and largest of what a command may ask for."""
