@@ -1,4 +1,4 @@
-"""Damaged input for every reader: each is refused in one sentence, or is right; none crashes, hangs or takes much memory.
+"""Damaged input for every reader: each is refused in one sentence, or is right; none crashes or hangs.
 
     python tests/robustness/fuzz.py --cases 1000000 --seed 1000 --json FILE
 
@@ -170,7 +170,8 @@ def _in_process(name: str, cases: int, seed: int, stored: Path | None) -> dict:
 
 def _line(found: dict) -> str:
     return (
-        f"{found['reader']:12} {found['cases']:8,} cases, {found['refused']:8,} refused, {found['accepted']:8,} accepted, "
+        f"{found['reader']:12} {found['cases']:8,} cases, {found['refused']:8,} refused, "
+        f"{found['accepted']:8,} accepted, "
         f"{len(found['faults'])} wrong, {found['seconds']:6.0f} s, slowest {found['slowest']:.2f} s, "
         f"{found['peak_megabytes']} MB" + "".join(f"\n    {fault}" for fault in found["faults"][:10])
     )
