@@ -35,7 +35,7 @@ def _rows(name: str) -> Callable[..., None]:
     target = ("", "results[i] = ", "results[i, 0], results[i, 1] = ", "results[i, 0], results[i, 1], results[i, 2] = ")
     source = [
         f"def rows_of_{name}(task, {', '.join(given)}, results):",
-        *(f"    {argument} = borrow({argument})" for argument in given),
+        *(f"    {argument} = borrow({argument}, task)" for argument in given),
         "    for i in range(len(results)):",
         f"        {target[FUNCTIONS[name].returns.count]}task.{name}({', '.join(f'{one}[i]' for one in given)})",
     ]

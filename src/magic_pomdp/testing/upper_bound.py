@@ -45,8 +45,8 @@ def returns(
     Fills `results`, one row a run: the discounted return, the discount left at the end (0 if the episode ended) and
     the smallest reward. With `beyond`, the task's own guess at what is to come counts as earned at the end.
     """
-    context, start, actions, results = borrow(context), borrow(start), borrow(actions), borrow(results)
-    state, ahead, random, observation = borrow(state), borrow(ahead), borrow(random), borrow(observation)
+    context, start, actions, results = borrow((context, start, actions, results), task)
+    state, ahead, random, observation = borrow((state, ahead, random, observation), task)
     for run_number in range(len(results)):
         key, imagined = derive(seed, 2 * run_number), derive(seed, 2 * run_number + 1)
         for j in range(len(state)):
