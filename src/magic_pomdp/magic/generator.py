@@ -106,8 +106,8 @@ def _fill_normal(random, values):
 
 @kernel
 def _describe(task, context, shown, particles, particle_features, context_features):
-    context, shown, particles = borrow(context), borrow(shown), borrow(particles)
-    particle_features, context_features = borrow(particle_features), borrow(context_features)
+    context, shown, particles = borrow((context, shown, particles), task)
+    particle_features, context_features = borrow((particle_features, context_features), task)
     task.context_features(context, context_features)
     count = len(particle_features)
     for i in range(count):

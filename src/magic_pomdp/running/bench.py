@@ -182,8 +182,8 @@ def _hash_chain(value, count):
 @kernel
 def _run_simulator(task, context, start, state, actions, observation, random, count):
     """Step through the actions in turn, from the start again whenever the episode ends."""
-    context, start, state, actions = borrow(context), borrow(start), borrow(state), borrow(actions)
-    observation, random = borrow(observation), borrow(random)
+    context, start, state, actions = borrow((context, start, state, actions), task)
+    observation, random = borrow((observation, random), task)
     for i in range(count):
         _, outcome = task.step(context, state, actions[i % len(actions)], random, observation)
         if outcome != Outcome.RUNNING:

@@ -215,8 +215,8 @@ def _mean_ways(
 
 @kernel
 def _trace(task, context, states, actions, lengths, x, y, key, moved, random, observation, paths):
-    context, states, actions, lengths = borrow(context), borrow(states), borrow(actions), borrow(lengths)
-    moved, random, observation, paths = borrow(moved), borrow(random), borrow(observation), borrow(paths)
+    context, states, actions, lengths = borrow((context, states, actions, lengths), task)
+    moved, random, observation, paths = borrow((moved, random, observation, paths), task)
     for macro in range(len(lengths)):
         for row in range(len(states)):
             for i in range(len(states[row])):

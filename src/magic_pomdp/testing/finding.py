@@ -32,6 +32,12 @@ class Broken(Exception):
         super().__init__(str(self.finding))
 
 
+def out_of_bounds(name: str, error: IndexError) -> Broken:
+    """What to raise where a function of the user's reaches beyond an array."""
+    advice = "Index only below the declared sizes (state_size, observation_size, …), or enlarge them"
+    return Broken(name, f"it raised IndexError: {error}", "no access beyond the end of an array", advice)
+
+
 def attempt(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function of the user's; whatever it raises becomes a finding."""
     try:
@@ -41,8 +47,7 @@ def attempt(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     except NotImplementedError as error:
         raise Broken(name, "it is missing", "an override in your class", "Write it") from error
     except IndexError as error:
-        advice = "Index only below the declared sizes (state_size, observation_size, …), or enlarge them"
-        raise Broken(name, f"it raised IndexError: {error}", "no access beyond the end of an array", advice) from error
+        raise out_of_bounds(name, error) from error
     except (ValueError, ZeroDivisionError, OverflowError) as error:
         advice = (
             "If it is mathematics, guard it: compiled code would go on silently with NaN or infinity. "

@@ -108,7 +108,8 @@ class Traffic(Task, abstract=True):
             RoadTables(
                 self.tracks, self.samples, self.links, self.places, self.area_grid, self.area_cells, self.area_rows,
                 self.area_edges,
-            )
+            ),
+            self,
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------------ the start
@@ -160,7 +161,7 @@ class Traffic(Task, abstract=True):
     def give_orders(self, roads, state):
         """Let GAMMA choose every other car's target speed and steering. The number of half-planes."""
         count, total = self.cars + 1, 0
-        room, slots, orders = borrow(self.room), borrow(self.slots), borrow(self.orders)
+        room, slots, orders = borrow(self.room, self), borrow(self.slots, self), borrow(self.orders, self)
         gamma.find_neighbours(state, count, room, slots)
         for i in range(1, count):
             car = CAR * i
@@ -176,14 +177,14 @@ class Traffic(Task, abstract=True):
 
     def move_traffic(self, roads, state, random):
         """Move all other cars as they were ordered, with noise."""
-        orders = borrow(self.orders)
+        orders = borrow(self.orders, self)
         for i in range(1, self.cars + 1):
             move(state, CAR * i, orders[2 * i], TRAFFIC_ACCELERATION, orders[2 * i + 1], self.reference, random)
             self.pursue(roads, state, CAR * i, random)
 
     def see_traffic(self, roads, state, random, observation):
         """Move all other cars to where they were seen. How likely that was: the logarithm of the density."""
-        orders = borrow(self.orders)
+        orders = borrow(self.orders, self)
         value = 0.0
         for i in range(1, self.cars + 1):
             speed, steer, seen = orders[2 * i], orders[2 * i + 1], SEEN * i
