@@ -12,9 +12,11 @@ import msgspec
 import pytest
 
 from magic_pomdp import Budget, __version__, cli
+from magic_pomdp.core import caching
 from magic_pomdp.core.settings import settings_of
 from magic_pomdp.planners.registry import find_planner, planner_names
 from magic_pomdp.results.recording import load_recording
+from magic_pomdp.running.doctor import Check
 from magic_pomdp.tasks.tiger import Tiger
 
 SMALL = ("--steps", "300", "--scenarios", "10", "--search-depth", "8", "--set", "max_steps=8")
@@ -368,6 +370,21 @@ def test_doctor(run, monkeypatch):
     code, out, _ = run("doctor")
     assert code == 1
     assert "Unset NUMBA_DISABLE_JIT" in out
+
+
+def test_doctor_finds_damaged_compiled_code(run, monkeypatch, tmp_path):
+    monkeypatch.setattr("magic_pomdp.running.doctor._first_plan", lambda: Check("plan", "made"))
+    monkeypatch.setattr("magic_pomdp.core.caching._folders", {tmp_path})
+    whole = caching._sealed(b"code" * 250_000)
+    for name in ("kernel-1.py311.sealed.nbi", "kernel-1.py311.sealed.1.nbc"):
+        (tmp_path / name).write_bytes(whole)
+    (tmp_path / "kernel-1.py311.nbi").write_bytes(b"of numba itself")
+    code, out, _ = run("doctor")
+    assert (code, "2 files, 2.0 MB, none damaged" in out) == (0, True)
+    damaged = tmp_path / "kernel-1.py311.sealed.1.nbc"
+    damaged.write_bytes(whole[:-1])
+    code, out, _ = run("doctor")
+    assert (code, "2 files, 2.0 MB, 1 damaged" in out, f"rm {damaged}" in out) == (1, True, True)
 
 
 def test_bench(run, monkeypatch, tmp_path):

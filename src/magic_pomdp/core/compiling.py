@@ -39,13 +39,18 @@ from numba.extending import (
     unbox,
 )
 
+from magic_pomdp.core.caching import keep
 from magic_pomdp.core.functions import FUNCTIONS
 
-kernel = njit(cache=True, error_model="numpy")
-"""For what is called from Python: it stays compiled on disk."""
 compiled = njit(error_model="numpy")
 inlined = njit(error_model="numpy", forceinline=True)
 """For what kernels call; a short function is faster as a copy."""
+
+
+def kernel(function: Any) -> Any:
+    """For what is called from Python: it stays compiled on disk."""
+    return keep(compiled(function))
+
 
 ACCEPTED: dict[type, tuple[type, ...]] = {
     float: (int, float, np.floating),

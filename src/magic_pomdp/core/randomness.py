@@ -13,6 +13,8 @@ import math
 import numpy as np
 from numba import config, njit
 
+from magic_pomdp.core.caching import keep
+
 U64 = np.uint64
 GOLDEN = U64(0x9E3779B97F4A7C15)
 TIME_STRIDE = U64(0xD1342543DE82EF95)
@@ -22,7 +24,8 @@ if config.DISABLE_JIT:
     np.seterr(over="ignore")  # 64-bit hashing wraps on purpose: numpy warns of it, compiled code does not
 
 
-@njit(cache=True)
+@keep
+@njit
 def mix(z):
     """Scramble 64 bits: every input bit changes every output bit with probability one half."""
     z = (z ^ (z >> U64(30))) * U64(0xBF58476D1CE4E5B9)
@@ -30,26 +33,30 @@ def mix(z):
     return z ^ (z >> U64(31))
 
 
-@njit(cache=True)
+@keep
+@njit
 def derive(key, number):
     """The key of the `number`-th child of `key`."""
     return mix(mix(key) + (U64(number) + U64(1)) * GOLDEN)
 
 
-@njit(cache=True)
+@keep
+@njit
 def next_bits(random):
     """64 random bits."""
     random[0] += GOLDEN
     return mix(random[0])
 
 
-@njit(cache=True)
+@keep
+@njit
 def uniform(random):
     """A number in [0, 1)."""
     return (next_bits(random) >> U64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True)
+@keep
+@njit
 def integer(random, count):
     """A whole number in 0 … count − 1."""
     return int(uniform(random) * count)
@@ -70,7 +77,8 @@ _EDGES, _HEIGHTS, _RATIOS = _ziggurat_tables()
 _TAIL = 3.6541528853610088
 
 
-@njit(cache=True)
+@keep
+@njit
 def normal(random):
     """A number from the standard normal distribution (ziggurat: one multiplication in 99 of 100 draws)."""
     while True:
@@ -87,7 +95,8 @@ def normal(random):
             return x
 
 
-@njit(cache=True)
+@keep
+@njit
 def _normal_tail(random, side):
     """A draw from beyond the outermost layer, on the side of the given sign."""
     while True:
@@ -96,7 +105,8 @@ def _normal_tail(random, side):
             return _TAIL + beyond if side > 0.0 else -_TAIL - beyond
 
 
-@njit(cache=True)
+@keep
+@njit
 def seek(random, key, time):
     """Put the stream at the numbers that belong to `key` at time step `time`."""
     random[0] = key + U64(time) * TIME_STRIDE
