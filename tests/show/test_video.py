@@ -17,7 +17,7 @@ def brief(macro_despot):
     names = {7: ("states", "particles", "sprites", "plan_of_frame", "belief_errors", "belief_spreads")}
     names[6] = ("rewards", "actions", "observations")
     shorter = {name: getattr(episode, name)[:count] for count, of in names.items() for name in of}
-    return replace(macro_despot, episodes=(replace(episode, **shorter),))
+    return replace(macro_despot, episodes=(replace(episode, **shorter, steps=6),))
 
 
 def seconds_of(picture):

@@ -24,10 +24,9 @@ from magic_pomdp.cli.shared import (
 )
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from magic_pomdp.learning.settings import TrainSettings
     from magic_pomdp.magic.model import Model
+    from magic_pomdp.show.terminal import PlainTable
 
 _COMPARED = ("seed", "conditioning", "critic")
 """Settings of a training that an ablation sets itself."""
@@ -232,19 +231,21 @@ def models() -> int:
     return FINE
 
 
-def _model_table(models: "list[Model]") -> "Table":
-    from rich.table import Table
+def _model_table(models: "list[Model]") -> "PlainTable":
+    from magic_pomdp.show.terminal import PlainTable, plain_text
 
-    table = Table("model", "task", "length", "return", "success", "trained", show_lines=True)
+    table = PlainTable("model", "task", "length", "return", "success", "trained", show_lines=True)
     for model in models:
         card, score = model.card, model.card.score
-        table.add_row(
-            f"[bold]{model.name}[/bold]",
+        trained = f"{card.minutes:.0f} minutes, {card.updates:,} updates", f"seed {card.seed}, version {card.software}"
+        name = plain_text(model.name)
+        name.stylize("bold")
+        table.add_texts(
+            name,
             card.task,
             str(model.macro_length),
-            f"{score.return_mean:.1f} ± {score.return_stderr:.1f}\n{score.episodes} episodes",
+            plain_text(f"{score.return_mean:.1f} ± {score.return_stderr:.1f}", f"{score.episodes} episodes"),
             f"{score.success_rate:.1%}",
-            f"{card.minutes:.0f} minutes, {card.updates:,} updates\nseed {card.seed}, version {card.software}\n"
-            f"{card.command}",
+            plain_text(*trained, card.command),
         )
     return table

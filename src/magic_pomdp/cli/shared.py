@@ -33,7 +33,9 @@ TaskName = Annotated[str, tyro.conf.arg(metavar="TASK", help="A task's name, my_
 
 
 def complain(sentence: str, code: int) -> int:
-    print(f"magic-pomdp: {sentence}", file=sys.stderr)
+    from magic_pomdp.core.reading import printable
+
+    print(f"magic-pomdp: {printable(sentence)}", file=sys.stderr)
     return code
 
 
@@ -48,8 +50,12 @@ def show(what: Any) -> None:
     """Print a table, or text as it is."""
     from rich.console import Console
 
-    is_text = isinstance(what, str)
-    Console().print(what, markup=not is_text, highlight=False, soft_wrap=is_text)
+    from magic_pomdp.show.terminal import plain_text
+
+    if isinstance(what, str):
+        Console().print(plain_text(*what.split("\n")), soft_wrap=True)
+    else:
+        Console().print(what, markup=False, highlight=False)
 
 
 def open_page(path: Path) -> None:
@@ -90,7 +96,7 @@ def progress_bar(unit: str, total: int, text: str) -> "Iterator[Callable[..., No
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    report = TextColumn("{task.description}")
+    report = TextColumn("{task.description}", markup=False)
     columns = (TextColumn(unit), BarColumn(), MofNCompleteColumn(), report, TimeRemainingColumn())
     screen = Console(stderr=True)
     bars = Progress(*columns, console=screen, transient=True, refresh_per_second=4, disable=not screen.is_terminal)

@@ -21,25 +21,25 @@ class BenchSettings:
 
 def tasks() -> int:
     """List the tasks that are known by name, with their sizes and parameters."""
-    from rich.markup import escape
-    from rich.table import Table
-
     from magic_pomdp.core.parameters import parameter_fields
     from magic_pomdp.core.registry import task_names
+    from magic_pomdp.show.terminal import PlainTable, plain_text
 
-    table = Table("task", "numbers in", "parameters", show_lines=True)
+    table = PlainTable("task", "numbers in", "parameters", show_lines=True)
     for name in task_names():
         try:
             task = task_from(name, ())  # sizes may depend on parameters
         except ValueError as error:  # of a package that cannot be imported
-            table.add_row(name, "", escape(str(error)))
+            table.add_texts(name, "", str(error))
             continue
         about = (sys.modules[type(task).__module__].__doc__ or "").strip().splitlines()[0]
         sizes = {kind: getattr(task, f"{kind}_size") for kind in ("state", "action", "observation", "context")}
-        table.add_row(
-            f"[bold]{name}[/bold]\n{about}",
-            "\n".join(f"{kind} {size}" for kind, size in sizes.items()),
-            "\n".join(f"{field.name} = {field.default}" for field in parameter_fields(task)),
+        title = plain_text(name, about)
+        title.stylize("bold", 0, title.plain.index("\n"))
+        table.add_texts(
+            title,
+            plain_text(*(f"{kind} {size}" for kind, size in sizes.items())),
+            plain_text(*(f"{field.name} = {field.default}" for field in parameter_fields(task))),
         )
     show(table)
     return FINE
@@ -69,14 +69,13 @@ def check(task: TaskName, /, planner: AnyPlannerOptions, settings: CheckSettings
 
 def doctor() -> int:
     """See whether this machine is fit: versions, cores, the compile cache."""
-    from rich.table import Table
-
     from magic_pomdp.running.doctor import examine
+    from magic_pomdp.show.terminal import PlainTable
 
     checks = examine()
-    table = Table(show_header=False)
+    table = PlainTable(show_header=False)
     for item in checks:
-        table.add_row(item.what, item.found)
+        table.add_texts(item.what, item.found)
     show(table)
     advice = [item.advice for item in checks if item.advice]
     for line in advice:

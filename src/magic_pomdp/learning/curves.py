@@ -58,11 +58,9 @@ def _labels(folders: Sequence[Path], facts: Sequence[dict[str, Plain]]) -> list[
 
 def _points(folder: Path) -> tuple[CurvePoint, ...]:
     points: list[CurvePoint] = []
-    try:
-        lines = read_metrics(folder)
-    except OSError:
-        raise ValueError(f"The training in {folder} has no {METRICS}, so there is nothing to draw.") from None
-    for line in lines:
+    if not (folder / METRICS).is_file():
+        raise ValueError(f"The training in {folder} has no {METRICS}, so there is nothing to draw.")
+    for line in read_metrics(folder):
         if isinstance(line, EvaluationReport) and not line.final:
             # a training that was killed has evaluated again what came after its last checkpoint
             points = [*(earlier for earlier in points if earlier.updates < line.updates), line.point()]

@@ -2,9 +2,12 @@
 
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from magic_pomdp.core.reading import convert, plain_json, read_content
+from magic_pomdp.results.base import Amount, Count
 from magic_pomdp.results.training import CurvePoint
 
 METRICS = "metrics.jsonl"
@@ -36,15 +39,15 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 class Progress(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="progress"):
     """How a training stands."""
 
-    minutes: float
+    minutes: Amount
     """Of training so far."""
     minutes_left: float | None
     """None if there is no limit."""
-    updates: int
-    plans: int
-    replay: int
+    updates: Count
+    plans: Count
+    replay: Count
     """Plans that are kept to learn from."""
-    episodes: int
+    episodes: Count
     warming_up: bool
     """Whether nothing is learned yet."""
     recent_return: float | None
@@ -81,10 +84,10 @@ MetricsLine = Note | Progress | EvaluationReport
 
 
 def read_metrics(folder: Path) -> list[MetricsLine]:
-    """All lines of a training's metrics that can be read."""
-    decoder: msgspec.json.Decoder[MetricsLine] = msgspec.json.Decoder(MetricsLine)
-    lines = []
-    for line in (folder / METRICS).read_bytes().splitlines():
-        with suppress(msgspec.DecodeError):  # half a line, of a training that was killed, or one of an older version
-            lines.append(decoder.decode(line))
+    """All lines of a training's metrics that can be read; a ValueError if there are none at all."""
+    kind: Any = MetricsLine
+    lines: list[MetricsLine] = []
+    for line in read_content(folder / METRICS).splitlines():
+        with suppress(ValueError):  # half a line, of a training that was killed, or one of an older version
+            lines.append(convert(plain_json(line, METRICS), kind, METRICS))
     return lines
