@@ -2,6 +2,7 @@
 
 import re
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 FINE, WRONG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""
+FIRST_WORD = 60.0
+"""Seconds without anything finished, after which a command says what it waits for."""
 
 
 TaskParameters = Annotated[
@@ -90,18 +93,42 @@ def need(module: str, what: str, extra: str) -> None:
 
 
 @contextmanager
+def _word_after(seconds: float, say: "Callable[[], None]") -> "Iterator[Callable[[], None]]":
+    """Say something after some seconds, unless what is yielded is called before, or the block ends."""
+    timer = threading.Timer(seconds, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield timer.cancel
+    finally:
+        timer.cancel()
+
+
+@contextmanager
 def progress_bar(unit: str, total: int, text: str) -> "Iterator[Callable[..., None]]":
     """A progress bar on standard error; gives the function that changes its `description`, or moves it by `advance` or
     to `completed`."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    waiting = (
+        f"After {FIRST_WORD:.0f} s, 0 {unit} are finished. Compiling may take as long; if nothing follows, "
+        "`magic-pomdp check` tells whether a function of the task never returns. Ctrl-C stops."
+    )
     report = TextColumn("{task.description}", markup=False)
     columns = (TextColumn(unit), BarColumn(), MofNCompleteColumn(), report, TimeRemainingColumn())
     screen = Console(stderr=True)
     bars = Progress(*columns, console=screen, transient=True, refresh_per_second=4, disable=not screen.is_terminal)
-    with bars as progress:
-        yield partial(progress.update, progress.add_task(text, total=max(total, 0)))
+    say = partial(screen.print, waiting, markup=False, highlight=False, soft_wrap=True)
+    with bars as progress, _word_after(FIRST_WORD, say) as hush:
+        bar = progress.add_task(text, total=max(total, 0))
+
+        def update(**changes: Any) -> None:
+            if changes.get("advance") or changes.get("completed"):
+                hush()
+            progress.update(bar, **changes)
+
+        yield update
 
 
 @contextmanager

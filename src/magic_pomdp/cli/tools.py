@@ -54,13 +54,14 @@ class CheckSettings:
 
 def check(task: TaskName, /, planner: AnyPlannerOptions, settings: CheckSettings) -> int:
     """Test a task of your own: do its functions keep what planners rely on? With --planner, test a planner in it."""
-    from magic_pomdp.testing import check_planner, check_task
+    from magic_pomdp.testing import check_planner
+    from magic_pomdp.testing.apart import check_task_apart
 
     the_task = task_from(task, settings.parameters)
     if planner.planner:
         what, findings = f"{planner.planner} in {task}", check_planner(planner.factory()(the_task))
     else:
-        what, findings = task, check_task(the_task)
+        what, findings = task, check_task_apart(the_task)
     for finding in findings:
         show(f"{finding}\n")
     show(f"{what}: {len(findings)} to mend." if findings else f"{what} is fine.")

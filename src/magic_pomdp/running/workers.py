@@ -23,6 +23,10 @@ ATTEMPTS = 3
 """A job that has ended so many workers is given up."""
 PRELOADED = ["magic_pomdp.running.preload"]
 HINT = "`magic-pomdp check` looks for mistakes in a task; to see where, use `--workers 0` and set NUMBA_DISABLE_JIT=1"
+CRASH_HINT = "`magic-pomdp check` looks for mistakes in a task; `--debug` names an index that is out of bounds"
+
+_CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, getattr(signal, "SIGBUS", None)}
+"""How a process ends that has written where it should not."""
 
 READY, DONE, FAILED, DIED = range(4)
 """What a worker's message says."""
@@ -250,8 +254,11 @@ def _failure_sentence(worker: _Worker, kind: str, error: str) -> str:
 def _death_sentence(worker: _Worker, kind: str) -> str:
     code = worker.process.exitcode or 0
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    hint = CRASH_HINT if -code in _CRASHES else HINT
     if worker.ready:
-        return f"{kind} {worker.job} has ended its worker process {ATTEMPTS} times ({how}; {HINT})."
+        return f"{kind} {worker.job} has ended its worker process {ATTEMPTS} times ({how}; {hint})."
+    if code < 0:
+        return f"Nothing could start: {ATTEMPTS} worker processes have ended in their first plan ({how}; {hint})."
     return (
         f"The workers end before they have started ({how}): a script that uses workers must do so under "
         '`if __name__ == "__main__":`.'

@@ -18,8 +18,16 @@ from magic_pomdp.core.compiling import kernel, task_type
 from magic_pomdp.core.functions import FUNCTIONS, Returned
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
+from magic_pomdp.testing import finding
 from magic_pomdp.testing.declaration import function_arguments
-from magic_pomdp.testing.finding import Broken, Finding, attempt, out_of_bounds
+from magic_pomdp.testing.finding import (
+    COMPILED_PATIENCE,
+    PLAIN_PATIENCE,
+    Broken,
+    Finding,
+    attempt,
+    out_of_bounds,
+)
 from magic_pomdp.testing.plain import Record
 
 TOLERANCE = 1e-9
@@ -53,6 +61,7 @@ def run(task: Task, name: str, arguments: dict[str, np.ndarray], plain: bool = F
     results = np.zeros(shape, np.int64 if returns is Returned.KEY else np.float64)
     function = _rows(name)
     function = getattr(function, "py_func", function) if plain else function
+    finding.on_call(name, PLAIN_PATIENCE if plain else COMPILED_PATIENCE)
     try:
         function(task, *arguments.values(), results)
     except IndexError as error:

@@ -17,7 +17,7 @@ from magic_pomdp.core.views import borrow
 from magic_pomdp.planners.macro_despot import MacroDespotSettings
 from magic_pomdp.testing.compiled import run
 from magic_pomdp.testing.declaration import function_arguments, primitive_actions
-from magic_pomdp.testing.finding import Finding, attempt
+from magic_pomdp.testing.finding import COMPILED_PATIENCE, Finding, attempt
 from magic_pomdp.testing.plain import Record
 
 STATES = 4 if config.DISABLE_JIT else 32
@@ -145,6 +145,6 @@ def _returns(
     rooms = (scratch, ahead, random, observation, results)
     key = stream_key(2, seed, lookaheads)
     given = (primitive_actions(task), lookaheads, horizon, beyond, key)
-    attempt("step or upper_bound", returns, task, context, state, *given, *rooms)
+    attempt("step or upper_bound", returns, task, context, state, *given, *rooms, patience=COMPILED_PATIENCE)
     rest = results[:, 2].min() * (_LONGEST if task.discount == 1.0 else 1.0 / (1.0 - task.discount))
     return results[:, 0] + results[:, 1] * rest
