@@ -354,7 +354,7 @@ def test_who_floods_is_slowed_and_told_so_while_planning_goes_on(server, monkeyp
         thread = threading.Thread(target=flood, args=(flooder,), daemon=True)
         thread.start()
         try:
-            flooder.until(lambda told: "too many" in (told["trouble"] or ""), 60)
+            flooder.until(lambda told: "too many" in (told.get("trouble") or ""), 60)
             for _ in range(20):
                 del other.told["plan"]
                 other.until(planned, 60)
