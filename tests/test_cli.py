@@ -667,7 +667,7 @@ def test_a_page_is_served_until_it_is_interrupted(tmp_path):
     ) as process:
         assert process.stdout is not None
         said = process.stdout.readline()
-        address = re.search(r"http://127\.0\.0\.1:\d+/", said)
+        address = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", said)
         assert address, (said, process.stderr and process.stderr.read())
         with urllib.request.urlopen(address[0], timeout=60) as page:
             assert b"tiger" in page.read()

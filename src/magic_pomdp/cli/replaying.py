@@ -114,7 +114,8 @@ class PlaySettings:
     seed: int = 0
     """What all chance follows from, 0 or more."""
     host: str = "127.0.0.1"
-    """Address to serve the page at. With one that is not of this machine alone, all who reach it can steer."""
+    """Address to serve the page at. With one that is not of this machine alone, others can steer, too: all who reach it
+    and know the page's whole address, which passes through the network as it is."""
     port: Annotated[int | None, default("INT", "8765, or any that is free")] = None
     """Port to serve the page at."""
     open: bool = True
