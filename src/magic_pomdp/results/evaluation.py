@@ -70,7 +70,8 @@ class Question(Stored, frozen=True, kw_only=True):
     """The planner's."""
     task_parameters: dict[str, Plain] = msgspec.field(default_factory=dict)
     code: str = ""
-    """A fingerprint of the code of task, planners and belief; "" if that is not known."""
+    """A fingerprint of the code of task, planners and belief, and of what the task has read from files or derived
+    otherwise; "" if that is not known."""
 
 
 class Evaluation(Question, frozen=True, kw_only=True, tag="evaluation"):
