@@ -17,6 +17,7 @@ import hashlib
 import inspect
 import sys
 import typing
+from collections.abc import Iterable
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -149,12 +150,20 @@ def code_digest(cls: type) -> str:
     return digest.hash.hexdigest()[:16]
 
 
+def digest_of(values: Iterable[Any]) -> str:
+    """A fingerprint of values that compiled code may hold."""
+    digest = _Digest(object, b"")
+    for value in values:
+        digest.add(value)
+    return digest.hash.hexdigest()[:16]
+
+
 class _Digest:
     """Walks through functions and what they refer to."""
 
-    def __init__(self, cls: type) -> None:
+    def __init__(self, cls: type, beginning: bytes = _PACKAGE) -> None:
         self.cls = cls
-        self.hash = hashlib.sha256(_PACKAGE)
+        self.hash = hashlib.sha256(beginning)
         self.seen: set[int] = set()
 
     def add(self, value: Any) -> None:

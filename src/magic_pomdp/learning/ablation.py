@@ -11,6 +11,7 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
+from magic_pomdp.core.parameters import derived_digest
 from magic_pomdp.core.places import nearest
 from magic_pomdp.core.reading import convert, read_json
 from magic_pomdp.core.saving import check_writable, make_folder, save_bytes
@@ -100,6 +101,8 @@ class AblationQuestion(msgspec.Struct, frozen=True, kw_only=True):
     evaluation_seed: int
     training: dict[str, SettingValue]
     """The settings that all trainings share."""
+    derived: str = ""
+    """A fingerprint of what the task has read from files or derived otherwise; "" if nothing, or if it is not known."""
 
     def facts(self) -> dict[str, object]:
         """All of it by name, each setting for itself."""
@@ -239,6 +242,7 @@ def _question(
         episodes=episodes,
         evaluation_seed=evaluation_seed,
         training={name: value for name, value in settings.values().items() if name not in _FREE},
+        derived=derived_digest(task),
     )
 
 
@@ -255,6 +259,11 @@ def _check_question(folder: Path, asked: AblationQuestion) -> None:
         raise ValueError(f"{error} Choose another folder.") from None
     facts, known_facts = asked.facts(), known.facts()
     different = [name for name in facts if facts[name] != known_facts.get(name)]
+    if known.derived and known.derived != asked.derived:
+        raise ValueError(
+            f"The ablation in {folder} was begun with another content of a file that the task's parameters name: ask "
+            "the same, or choose another folder."
+        )
     if different:
         values = ", ".join(f"{name.replace('_', ' ')} {known_facts.get(name)}" for name in different)
         raise ValueError(f"The ablation in {folder} was begun with {values}: ask the same, or choose another folder.")

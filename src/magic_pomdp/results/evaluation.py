@@ -84,7 +84,8 @@ class Question(Stored, frozen=True, kw_only=True):
     """The planner's."""
     task_parameters: dict[str, Plain] = msgspec.field(default_factory=dict)
     code: Label = ""
-    """A fingerprint of the code of task, planners and belief; "" if that is not known."""
+    """A fingerprint of the code of task, planners and belief, and of what the task has read from files or derived
+    otherwise; "" if that is not known."""
 
     def __post_init__(self) -> None:
         check_seed(self.seed)

@@ -10,7 +10,7 @@ import numpy as np
 
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.compiling import code_digest
-from magic_pomdp.core.parameters import parameter_values
+from magic_pomdp.core.parameters import derived_digest, parameter_values
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.core.settings import Settings, SettingValue
 from magic_pomdp.core.task import Task, task_name
@@ -146,8 +146,14 @@ def describe(task: Task, make_planner: MakePlanner, seed: int, plans_ahead: bool
         seed=seed,
         settings=_settings(planner),
         task_parameters=parameter_values(task),
-        code=code_digest(type(task)),  # type: ignore[arg-type]  # it is hashable
+        code=_fingerprint(task),
     )
+
+
+def _fingerprint(task: Task) -> str:
+    """Of all that is no parameter, but makes a difference: code, and what the task has read or derived."""
+    code, derived = code_digest(type(task)), derived_digest(task)  # type: ignore[arg-type]  # it is hashable
+    return f"{code}-{derived}" if derived else code
 
 
 def _settings(planner: Planner) -> dict[str, SettingValue]:

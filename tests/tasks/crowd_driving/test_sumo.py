@@ -279,19 +279,16 @@ def test_what_is_no_network_gets_its_sentence(kind, tmp_path):
     assert "\n" not in str(refusal.value)
 
 
-def test_a_missing_file_and_a_false_gzip_get_their_sentences(tmp_path):
-    with pytest.raises(ValueError, match=r"road network none.net.xml cannot be read: No such file"):
+def test_a_missing_file_gets_its_sentence(tmp_path):
+    with pytest.raises(ValueError, match=r"There is no file .*none\.net\.xml\."):
         load_map(tmp_path / "none.net.xml")
-    (tmp_path / "map.net.xml.gz").write_text("<net/>")
-    with pytest.raises(ValueError, match=r"road network map.net.xml.gz cannot be read: Not a gzipped file"):
-        load_map(tmp_path / "map.net.xml.gz")
 
 
 def test_a_damaged_gzip_gets_its_sentence(tmp_path):
     zipped = bytearray(gzip.compress(b"<net/>" * 100))
     zipped[10] = 0xFF
     (tmp_path / "map.net.xml.gz").write_bytes(zipped)
-    with pytest.raises(ValueError, match=r"^The road network map.net.xml.gz cannot be read: [^\n]*$"):
+    with pytest.raises(ValueError, match=r"^\S*map\.net\.xml\.gz is damaged: it [^\n]*\.$"):
         load_map(tmp_path / "map.net.xml.gz")
 
 

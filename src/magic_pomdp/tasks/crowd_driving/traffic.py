@@ -72,15 +72,16 @@ class Traffic(Task, abstract=True):
     area_rows: np.ndarray = dataclasses.field(init=False, repr=False)
     area_edges: np.ndarray = dataclasses.field(init=False, repr=False)
     """The roads, as `RoadTables` has them."""
-    room: np.ndarray = dataclasses.field(init=False, repr=False)
-    slots: np.ndarray = dataclasses.field(init=False, repr=False)
-    orders: np.ndarray = dataclasses.field(init=False, repr=False)
+    room: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
+    slots: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
+    orders: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
     """Room to work in, which holds nothing between two calls: for GAMMA, and every car's target speed and steering."""
 
     def __post_init__(self) -> None:
         if self.cars < 0:
             raise ValueError(f"The number of other cars must not be negative, but is {self.cars}.")
-        road_map = self.road_map()
+        road_map = load_map(self.map or None, self.variant, self.junction or None)
+        object.__setattr__(self, "_road_map", road_map)  # the file may change
         west, south, east, north = road_map.scene.spawn_box
         room, slots = gamma.new_room(self.cars + 1)
         derived = {
@@ -100,7 +101,8 @@ class Traffic(Task, abstract=True):
 
     def road_map(self) -> RoadMap:
         """The roads and what is known of them; not for compiled code."""
-        return load_map(self.map or None, self.variant, self.junction or None)
+        found: RoadMap = self._road_map  # type: ignore[attr-defined]  # no parameter, so it is not declared
+        return found
 
     def roads(self):
         """The roads, for their look-ups."""
