@@ -234,17 +234,21 @@ def models() -> int:
 
 def _model_table(models: "list[Model]") -> "Table":
     from rich.table import Table
+    from rich.text import Text
+
+    from magic_pomdp.core.reading import printable
 
     table = Table("model", "task", "length", "return", "success", "trained", show_lines=True)
     for model in models:
         card, score = model.card, model.card.score
+        spent = "" if card.minutes is None else f"{card.minutes:.0f} minutes, "
+        made = (f"{spent}{card.updates:,} updates", f"seed {card.seed}, version {card.software}", card.command)
         table.add_row(
-            f"[bold]{model.name}[/bold]",
-            card.task,
+            Text(printable(model.name), "bold"),
+            Text(printable(card.task)),
             str(model.macro_length),
             f"{score.return_mean:.1f} ± {score.return_stderr:.1f}\n{score.episodes} episodes",
             f"{score.success_rate:.1%}",
-            f"{card.minutes:.0f} minutes, {card.updates:,} updates\nseed {card.seed}, version {card.software}\n"
-            f"{card.command}",
+            Text("\n".join(map(printable, made))),
         )
     return table

@@ -63,7 +63,10 @@ class Setting:
     def _check_number(self, name: str, whole: bool, value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, Integral if whole else Real):
             raise ValueError(f"The setting {name} must be a {'whole ' if whole else ''}number, not {value!r}.")
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number with hundreds of digits
+            number = math.inf if value > 0 else -math.inf
         if not (self.at_least <= number <= self.at_most and number > self.above and math.isfinite(number)):
             raise ValueError(f"The setting {name} must {self._limits()}, not {value}.")
 

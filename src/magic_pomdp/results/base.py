@@ -1,6 +1,6 @@
 """What all results have in common."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -14,6 +14,13 @@ Scalar = SettingValue
 """What a setting can be."""
 Plain = Scalar | list[Any] | dict[str, Any]
 """What JSON can hold: what a parameter of a task can be."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""How many of something there are."""
+Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+"""A part of a whole."""
+NotNegative = Annotated[float, msgspec.Meta(ge=0.0)]
+"""A time, a spread."""
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):

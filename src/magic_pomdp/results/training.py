@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 
 from magic_pomdp.core.statistics import mean, standard_error
-from magic_pomdp.results.base import Stored
+from magic_pomdp.results.base import Count, NotNegative, Share, Stored
 from magic_pomdp.results.evaluation import Evaluation
 
 ABLATION_FILE = "ablation.json"
@@ -14,15 +14,15 @@ ABLATION_FILE = "ablation.json"
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
     """An evaluation on the way of a training."""
 
-    minutes: float
+    minutes: NotNegative
     """Of training so far."""
-    updates: int
+    updates: Count
     """So far."""
     return_mean: float
-    return_stderr: float
-    success_rate: float
-    episodes: int
-    plan_steps: int
+    return_stderr: NotNegative
+    success_rate: Share
+    episodes: Count
+    plan_steps: Count
     """Budget of a plan in the evaluation, in primitive steps."""
 
 
@@ -53,9 +53,9 @@ class AblationTraining(Stored, frozen=True, kw_only=True, tag="training"):
     change: str = ""
     """Another setting that is changed, as name=value; "" for none."""
     seed: int
-    minutes: float
-    updates: int
-    plans: int
+    minutes: NotNegative
+    updates: Count
+    plans: Count
     curve: tuple[CurvePoint, ...]
     evaluation: Evaluation
 
