@@ -237,7 +237,8 @@ def _model_table(models: "list[Model]") -> "PlainTable":
     table = PlainTable("model", "task", "length", "return", "success", "trained", show_lines=True)
     for model in models:
         card, score = model.card, model.card.score
-        trained = f"{card.minutes:.0f} minutes, {card.updates:,} updates", f"seed {card.seed}, version {card.software}"
+        spent = "" if card.minutes is None else f"{card.minutes:.0f} minutes, "
+        trained = f"{spent}{card.updates:,} updates", f"seed {card.seed}, version {card.software}"
         name = plain_text(model.name)
         name.stylize("bold")
         table.add_texts(

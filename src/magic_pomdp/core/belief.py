@@ -9,7 +9,7 @@ import numpy as np
 from magic_pomdp.core.compiling import compiled, kernel
 from magic_pomdp.core.macro_actions import plain_array
 from magic_pomdp.core.outcome import Outcome
-from magic_pomdp.core.randomness import seek, stream_key, uniform
+from magic_pomdp.core.randomness import check_seed, seek, stream_key, uniform
 from magic_pomdp.core.settings import Settings, setting
 from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.core.turns import Turn
@@ -66,7 +66,7 @@ class Belief:
         columns = np.array(task.continuous_state, dtype=np.int64)
         self._spreading = columns, np.empty(size), np.empty((size, size)), np.empty(size)  # mean, factor, noise
         self._random = np.empty(1, np.uint64)
-        self._seed = seed
+        self._seed = check_seed(seed)
         self._first_context = self.context
         self._first_observation: np.ndarray | None = None
         self._past: list[tuple[np.ndarray, np.ndarray, bool, np.ndarray]] = []

@@ -9,6 +9,7 @@ and the same key gives the same numbers in every process, compiled or not.
 """
 
 import math
+import operator
 
 import numpy as np
 from numba import config, njit
@@ -112,9 +113,22 @@ def seek(random, key, time):
     random[0] = key + U64(time) * TIME_STRIDE
 
 
+def check_seed(seed: int | np.uint64, name: str = "seed") -> int:
+    """The seed, or a ValueError: what is not a whole number of 64 bits would be taken for another seed."""
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        raise ValueError(f"The {name} must be a whole number, not {seed!r}.") from None
+    if number < 0:
+        raise ValueError(f"The {name} must be at least 0, not {number}.")
+    if number >= 2**64:
+        raise ValueError(f"The {name} must be below 2^64, not {number}.")
+    return number
+
+
 def stream_key(seed: int | np.uint64, *path: int) -> np.uint64:
     """The key that belongs to a seed and a path of numbers below it (episode, purpose, plan…)."""
-    key = U64(int(seed) & 0xFFFFFFFFFFFFFFFF)
+    key = U64(check_seed(seed))
     for number in path:
         key = U64(derive(key, number))  # compiled code hands 64 bits back as a Python integer
     return U64(mix(key))

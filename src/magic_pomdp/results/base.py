@@ -34,12 +34,6 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     """The version of this software that made it."""
 
 
-def check_seed(seed: int) -> None:
-    """A ValueError if a seed is none."""
-    if not 0 <= seed < 2**64:
-        raise ValueError(f"seed must lie in [0, 2^64), not at {seed}")
-
-
 def check_counts(counts: Mapping[str, Sized], count: int, what: str) -> None:
     """A ValueError if there is another number of any of some things, which are given by their names."""
     for name, items in counts.items():

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from magic_pomdp.core.randomness import check_seed
 from magic_pomdp.core.statistics import mean, percentile, standard_error
 from magic_pomdp.planners.plan import Budget
 from magic_pomdp.results.base import (
@@ -18,7 +19,6 @@ from magic_pomdp.results.base import (
     Share,
     Stored,
     check_counts,
-    check_seed,
 )
 
 if TYPE_CHECKING:

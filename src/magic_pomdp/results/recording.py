@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
+from magic_pomdp.core.randomness import check_seed
 from magic_pomdp.core.reading import (
     LARGEST,
     MOST_VALUES,
@@ -40,7 +41,6 @@ from magic_pomdp.results.base import (
     Share,
     Stored,
     check_counts,
-    check_seed,
 )
 from magic_pomdp.results.evaluation import Ending
 

@@ -3,8 +3,9 @@
 import msgspec
 import numpy as np
 
+from magic_pomdp.core.randomness import check_seed
 from magic_pomdp.core.statistics import mean, standard_error
-from magic_pomdp.results.base import Amount, Count, Label, Name, Share, Stored, check_seed
+from magic_pomdp.results.base import Amount, Count, Label, Name, Share, Stored
 from magic_pomdp.results.evaluation import Evaluation
 
 ABLATION_FILE = "ablation.json"

@@ -11,7 +11,7 @@ import numpy as np
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.compiling import code_digest
 from magic_pomdp.core.parameters import derived_digest, parameter_values
-from magic_pomdp.core.randomness import new_stream
+from magic_pomdp.core.randomness import check_seed, new_stream
 from magic_pomdp.core.settings import Settings, SettingValue
 from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.planners.plan import Budget, Planner
@@ -96,10 +96,7 @@ def check_numbers(episodes: int, seed: int) -> None:
     """A ValueError if there are no such episodes."""
     if episodes < 1:
         raise ValueError(f"The number of episodes must be at least 1, not {episodes}.")
-    if seed < 0:
-        raise ValueError(f"The seed must be at least 0, not {seed}.")
-    if seed >= 2**64:
-        raise ValueError(f"The seed must be below 2^64, not {seed}.")
+    check_seed(seed)
 
 
 @dataclass(frozen=True)
