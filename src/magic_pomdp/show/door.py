@@ -17,7 +17,7 @@ class Door(socket.socket):
     """A listening socket that accepts on, whatever happens, until it is closed.
 
     Who comes in is a stranger until `admit` is called. There is room for `places` strangers; one more takes the place
-    of the one that has been silent for longest, so that nobody can keep others out by holding connections open.
+    of the one that came first, so that nobody can keep others out by holding connections open.
     """
 
     def __init__(self, listening: socket.socket, places: int) -> None:

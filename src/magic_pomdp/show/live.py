@@ -148,7 +148,6 @@ class LiveServer:
             except (EOFError, OSError):
                 if self._closed:
                     return
-                self._connection.close()
                 sentence = self._say_how_it_ended()
                 if not ready:
                     raise JobFailed(sentence) from None
@@ -172,11 +171,11 @@ class LiveServer:
         self._closed = True
         self._process.kill()
         self._process.join()
-        self._connection.close()
         self.board.wake()
         self._close_tabs()
         self._server.shutdown()
         self._thread.join()
+        self._connection.close()
 
     def __enter__(self) -> "LiveServer":
         return self
@@ -235,13 +234,12 @@ class LiveServer:
         return address.is_loopback or self.host not in ("127.0.0.1", "::1", "localhost")
 
     def _serve_tab(self, tab: ServerConnection) -> None:
-        self._tabs.add(tab)
-        self._door.admit(tab.socket)
         gone = threading.Event()
-        sender = threading.Thread(target=self._send_news, args=(tab, gone), daemon=True)
-        sender.start()
-        self._tell_watchers()
+        self._door.admit(tab.socket)
+        self._tabs.add(tab)
         try:
+            threading.Thread(target=self._send_news, args=(tab, gone), daemon=True).start()
+            self._tell_watchers()
             with suppress(ConnectionClosed):
                 self._listen_to(tab)
         finally:
