@@ -716,3 +716,39 @@ def test_what_cannot_be_played_is_said(run, arguments, sentence):
     pytest.importorskip("websockets")
     code, _, err = run("play", *arguments, "--no-open")
     assert (code, sentence in err) == (2, True)
+
+
+# ------------------------------------------------------------------------------------- what lies in the present folder
+
+
+SHADOWS = (
+    *("shapely", "optuna", "torch", "msgspec", "rich", "json", "numba", "numpy", "tyro", "jinja2", "matplotlib", "PIL"),
+    *("multiprocessing", "pickle", "random", "selectors", "socket", "struct", "filelock", "websockets"),
+)
+
+
+BY_NAME, BY_MODULE = (Path(sys.executable).with_name("magic-pomdp"),), (sys.executable, "-m", "magic_pomdp")
+RESULT = Path(__file__).parents[1] / "benchmarks" / "light-dark_despot_0.1s.json"
+EVALUATE = ("--episodes", "1", "--workers", "1", *SMALL)
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments"),
+    [
+        (BY_NAME, ("evaluate", "tiger", *EVALUATE)),
+        (BY_MODULE, ("evaluate", "tiger", *EVALUATE)),
+        (BY_MODULE, ("evaluate", "own_task.py:Own", *EVALUATE)),
+        (BY_MODULE, ("tune", "tiger", "--trials", "1", "--episodes", "1", "--workers", "0", *SMALL)),
+        (BY_MODULE, ("report", RESULT, "--no-open")),
+        (BY_MODULE, ("train", "--help")),
+    ],
+)
+def test_no_file_takes_the_place_of_a_library(tmp_path, program, arguments):
+    for name in SHADOWS:
+        (tmp_path / f"{name}.py").write_text("open('run.txt', 'a').write(__name__ + ' ')\n")
+    (tmp_path / "neighbour.py").write_text("from magic_pomdp.tasks.tiger import Tiger\n")
+    (tmp_path / "own_task.py").write_text("from neighbour import Tiger as Own\n")
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run([*program, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "run.txt").exists(), (tmp_path / "run.txt").read_text()

@@ -27,7 +27,7 @@ _folders: set[Path] = set()
 def keep(function: Any) -> Any:
     """Let what numba compiles of a function be kept on disk. With the JIT off, it is ordinary Python and stays so."""
     if isinstance(function, Dispatcher):
-        function._cache = _SealedCache(function.py_func)
+        function._cache = _SealedCache(function.py_func)  # type: ignore[attr-defined]
     return function
 
 

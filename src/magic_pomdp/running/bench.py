@@ -166,7 +166,7 @@ def _decoding() -> tuple[float, ...]:
 def _command(*arguments: str) -> Callable[[], tuple[float, ...]]:
     def probe() -> tuple[float, ...]:
         started = time.perf_counter()
-        subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+        subprocess.run([sys.executable, "-P", *arguments], check=True, capture_output=True)
         return (time.perf_counter() - started,)
 
     return probe

@@ -49,7 +49,7 @@ def start_server() -> None:
     """Begin the imports that all workers share, without waiting for them."""
     if _context.get_start_method() == "forkserver":
         _context.set_forkserver_preload(PRELOADED)
-        with _interrupts_blocked():
+        with _interrupts_blocked(), _present_folder_left_out():
             forkserver.ensure_running()
 
 
@@ -159,7 +159,7 @@ def start_process(target: Callable[..., None], *args: Any) -> tuple[Any, connect
     `follow_parent`."""
     near_end, far_end = _context.Pipe()
     process = _context.Process(target=target, args=(far_end, *args), daemon=True)
-    with _interrupts_blocked():
+    with _interrupts_blocked(), _present_folder_left_out():
         process.start()
     far_end.close()  # the process's is now the only one, so that its death ends the connection
     return process, near_end
@@ -237,6 +237,20 @@ def _interrupts_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _present_folder_left_out() -> Iterator[None]:
+    """Let a new Python not look for libraries in the present folder, as it would first. (Workers are then told where
+    the caller looks.)"""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        del os.environ["PYTHONSAFEPATH"]
+        if before is not None:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 def describe_error(error: Exception) -> str:
