@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mutations import damaged_bytes, damaged_json
+from mutations import Damage, damaged_bytes, damaged_json
 
 LONGEST = 10.0
 """Seconds that a case may take."""
@@ -41,7 +41,7 @@ class Reader:
     attempt: Callable[[bytes, Path], None]
     """Reads content, with a folder to put files in; a ValueError refuses it. What it accepts it tries to write, to read
     again and to show, and an AssertionError says what is not the same then."""
-    damage: tuple[Callable[[bytes, random.Random], bytes], ...] = (damaged_bytes, damaged_json, damaged_json)
+    damage: tuple[Damage, ...] = (damaged_bytes, damaged_json, damaged_json)
 
 
 class TooLong(BaseException):
@@ -123,6 +123,7 @@ def _too_long(*_: object) -> None:
 
 
 def main() -> int:
+    sys.path.append(str(Path(__file__).parents[1]))  # what all tests share
     from readers import READERS
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -1,10 +1,15 @@
 """Damage, drawn from a seed: what random bytes, and somebody who knows the format, would make of a file."""
 
 import copy
+import gzip
 import json
 import random
+from collections.abc import Callable
 from typing import Any
+from xml.etree import ElementTree
 
+Damage = Callable[[bytes, random.Random], bytes]
+"""What makes something else of content."""
 EXTREMES: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 2, 0.5, -0.0, 1e-320, 1.5, 255, 65536, 2**31, 2**53 + 1, 2**63, 2**64, -(2**63)),
     *(10**30, 1e16, 1e99, 1e101, 1e308, -1e308, "", " ", "0", "NaN", "nan", "inf", "null", "[/x]", "[bold]", "\x1b[2J"),
@@ -18,6 +23,8 @@ TOKENS = (
     *(b"0", b"9" * 400, b"\x00", b"\xff", b"\xc3\x28", b"\r\n", b"\n\n", b"<", b">", b"/>", b"&x;", b"<!DOCTYPE a>"),
 )
 """Pieces that readers of text know."""
+NUMBERS = ("0", "-1", "1e7", "-1e7", "1e300", "nan", "inf", "1e-300", "0.1", "99999999999999999999", "1,1", "ä", "a b")
+"""What somebody would write for a number in XML."""
 
 
 def damaged_bytes(content: bytes, chance: random.Random) -> bytes:
@@ -47,10 +54,57 @@ def damaged_bytes(content: bytes, chance: random.Random) -> bytes:
 
 def damaged_json(content: bytes, chance: random.Random) -> bytes:
     """Well-formed JSON in which something is missing, doubled, renamed, or something else."""
-    plain = json.loads(content)
+    plain = json.loads(gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content)
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         plain = _changed(plain, chance)
     return json.dumps(plain, ensure_ascii=chance.random() < 0.5).encode()
+
+
+def damaged_lines(content: bytes, chance: random.Random) -> bytes:
+    """Lines of JSON of which one is damaged, missing, doubled or elsewhere."""
+    lines = content.splitlines(keepends=True)
+    place = chance.randrange(len(lines))
+    match chance.randrange(5):
+        case 0:
+            del lines[place]
+        case 1:
+            lines.insert(chance.randrange(len(lines)), lines[place])
+        case _:
+            lines[place] = damaged_json(lines[place], chance) + b"\n"
+    return b"".join(lines)
+
+
+def damaged_xml(content: bytes, chance: random.Random) -> bytes:
+    """Well-formed XML in which an element or an attribute is missing, doubled, or something else."""
+    root = ElementTree.fromstring(content)
+    for _ in range(chance.choice((1, 1, 2, 5))):
+        owners = [element for element in root.iter() if len(element)]
+        holders = [element for element in root.iter() if element.attrib]
+        if owners and chance.random() < 0.3:
+            owner = chance.choice(owners)
+            element = chance.choice(list(owner))
+            if chance.random() < 0.5:
+                owner.remove(element)
+            else:
+                chance.choice(owners).insert(0, copy.deepcopy(element))
+        elif holders:
+            holder = chance.choice(holders)
+            _change_attribute(holder.attrib, [one for other in holders for one in other.attrib.values()], chance)
+    return ElementTree.tostring(root)
+
+
+def _change_attribute(attributes: dict[str, str], others: list[str], chance: random.Random) -> None:
+    name = chance.choice(list(attributes))
+    words = attributes[name].replace(",", " ").split() or [""]
+    match chance.randrange(4):
+        case 0:
+            del attributes[name]
+        case 1:
+            attributes[name] = chance.choice(others)
+        case 2:
+            attributes[name] = attributes[name].replace(chance.choice(words), chance.choice(NUMBERS))
+        case _:
+            attributes[name] = chance.choice((*NUMBERS, "", "x" * 3000, f"{attributes[name]} {attributes[name]}"))
 
 
 def _changed(plain: Any, chance: random.Random) -> Any:
