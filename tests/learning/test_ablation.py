@@ -152,7 +152,7 @@ def test_an_ablation_of_software_0_1_0_goes_on(tmp_path):
         ({"changes": ("batches=3",)}, "no setting 'batches' to compare like this .did you mean 'batch'"),
         ({"changes": ("batch",)}, "changed as name=value, not 'batch'"),
         ({"changes": ("batch=many",)}, "The setting batch cannot be 'many'"),
-        ({"changes": ("batch=0",)}, "batch must be a finite number of at least 1, not 0"),
+        ({"changes": ("batch=0",)}, r"batch must lie in \[1, 100000\], not 0"),
         ({"changes": ("mirror=2",)}, "The setting mirror cannot be '2'"),
         ({"changes": ("patience=True",)}, "The setting patience cannot be 'True'"),
         ({"changes": ("seed=2",)}, "no setting 'seed' to compare like this"),
@@ -198,7 +198,7 @@ def test_ablate_and_curves(run, tmp_path):  # noqa: F811
     [
         (["ablate", "tigr"], "There is no task 'tigr'"),
         (["ablate", "tiger", "--seeds", "0"], "seeds must be at least 1"),
-        (["ablate", "tiger", "--batch", "0"], "batch must be a finite number of at least 1"),
+        (["ablate", "tiger", "--batch", "0"], "batch must lie in [1, 100000], not 0."),
         (["ablate", "tiger", "--seconds", "1", "--steps", "1"], "seconds"),
         (["ablate", "tiger", "--out", "file"], "cannot be made"),
         (["curves"], "at least one folder"),

@@ -55,7 +55,9 @@ def _damaged_card(content: bytes, chance: random.Random) -> bytes:
     arrays, about = parts(content)
     if chance.random() < 0.2:
         name = chance.choice(list(arrays))
-        arrays[name] = chance.choice((arrays[name] * np.inf, arrays[name][:0], arrays[name].astype("f8"), arrays[name].T))
+        arrays[name] = chance.choice(
+            (arrays[name] * np.inf, arrays[name].reshape(-1)[:0], arrays[name].astype("f8"), arrays[name].T)
+        )
     return signed(arrays, damaged_json(about.encode(), chance).decode())
 
 

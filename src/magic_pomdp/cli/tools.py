@@ -1,6 +1,8 @@
 """Commands that look at tasks and at the machine."""
 
+import math
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -85,14 +87,23 @@ def doctor() -> int:
 
 
 def bench(settings: BenchSettings) -> int:
-    """Measure how fast simulator, planners, belief and start are here. It takes a few minutes."""
+    """Measure how fast simulator, planners, belief and start are here. It takes BENCHTIME, and tells how far
+    it is."""
     from magic_pomdp.core.saving import check_writable
     from magic_pomdp.results.files import write
     from magic_pomdp.running.bench import run_bench
     from magic_pomdp.show.tables import bench_table
 
-    path = check_writable(settings.json) if settings.json else None
-    found = run_bench(settings.seconds, lambda one: print(f"{one.name} …", file=sys.stderr))
+    path, started = check_writable(settings.json) if settings.json else None, time.monotonic()
+
+    def tell(name: str, number: int, count: int) -> None:
+        passed = time.monotonic() - started
+        left = (
+            f" (about {math.ceil(passed / (number - 1) * (count - number + 1) / 60.0)} min left)" if number > 1 else ""
+        )
+        print(f"{number} of {count}{left}: {name} …", file=sys.stderr, flush=True)
+
+    found = run_bench(settings.seconds, tell)
     if path:
         write(path, found)
     show(bench_table(found))

@@ -87,8 +87,9 @@ def train_command(task: Task, settings: TrainSettings, place: str = "") -> str:
     """The command that trains the same, from the beginning and in a folder of its own. `place` is what commands call
     the task (default: its name if they know it, else its module and class)."""
     kind = type(task)
-    known = task.name if task.name in task_names() else f"{kind.__module__}:{kind.__qualname__}"
-    words = ["magic-pomdp", "train", place or known]
+    if not place:
+        place = task.name if task.name in task_names() else f"{kind.__module__}:{kind.__qualname__}"
+    words = ["magic-pomdp", "train", place]
     parameters = parameter_values(task)
     for item in parameter_fields(task):
         if parameters[item.name] != item.default:

@@ -85,7 +85,7 @@ class GeneratorShape:
             )
         if len(self.trunk) > MOST_LAYERS:
             raise ValueError(f"A generator's trunk has {MOST_LAYERS} layers at most, not {len(self.trunk)}.")
-        if self.encoder + self.weight_count > MOST_WEIGHTS:
+        if self.encoder + self.member_features + self.weight_count > MOST_WEIGHTS:
             raise ValueError(f"A generator has {MOST_WEIGHTS:,} weights at most, and this one would have more.")
 
     @classmethod
