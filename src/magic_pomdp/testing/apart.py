@@ -1,5 +1,6 @@
 """A check in a process of its own. A function that never returns, or that ends the process, is named."""
 
+import math
 import signal
 import time
 from multiprocessing.connection import Connection
@@ -11,6 +12,8 @@ from magic_pomdp.running.workers import JobFailed, describe_error, follow_parent
 from magic_pomdp.testing import check_task, finding
 from magic_pomdp.testing.finding import Finding
 
+LONGEST = math.inf
+"""Seconds that no call may take longer than, whatever the checks themselves grant it."""
 _NEWS = 1.0
 """Seconds after which a check that goes on calling the same function says so."""
 
@@ -21,7 +24,7 @@ def check_task_apart(task: Task) -> list[Finding]:
     process, messages = start_process(_check, task)
     name, patience = "the task", finding.COMPILED_PATIENCE
     try:
-        while messages.poll(patience):
+        while messages.poll(patience := min(patience, LONGEST)):
             message = messages.recv()
             if isinstance(message, list):
                 return message
