@@ -15,7 +15,7 @@ from magic_pomdp.planners import MacroDespotSettings
 from magic_pomdp.random import normal, uniform
 from magic_pomdp.tasks import task_names
 from magic_pomdp.tasks.tiger import Tiger
-from magic_pomdp.testing import apart
+from magic_pomdp.testing.apart import check_task_apart
 from magic_pomdp.testing.declaration import check_choices, check_class, primitive_actions
 
 POSITION, OUTCOME = range(2)
@@ -507,7 +507,7 @@ def assert_found(task, function, mistake):
 
 
 class NeverReturns(Corridor):
-    def upper_bound(self, context, state):
+    def draw_context(self, random, context):
         while True:
             pass
 
@@ -517,16 +517,14 @@ class EndsTheProcess(Corridor):
         return float(os.abort() or 0.0)
 
 
-@pytest.mark.parametrize(
-    ("task", "sentence"),
-    [
-        (NeverReturns, "upper_bound: it has not returned for 1 s. Expected: that every call ends."),
-        (EndsTheProcess, "upper_bound: it ended the process (SIGABRT). Expected: that it returns."),
-    ],
-)
-def test_a_process_apart_tells_of_what_never_returns_and_what_crashes(task, sentence, monkeypatch):
-    monkeypatch.setattr(apart, "LONGEST", 1.0)
-    assert str(apart.check_task_apart(task())[0]).startswith(sentence)
+def test_a_process_apart_tells_of_what_never_returns():
+    (finding,) = check_task_apart(NeverReturns(), longest=5.0)
+    assert str(finding).startswith("draw_context: it has not returned for 5 s. Expected: that every call ends.")
+
+
+def test_a_process_apart_tells_of_what_crashes():
+    (finding,) = check_task_apart(EndsTheProcess())
+    assert str(finding).startswith("upper_bound: it ended the process (SIGABRT). Expected: that it returns.")
 
 
 class MacroActionsOfItsOwn(Corridor):

@@ -12,25 +12,24 @@ from magic_pomdp.running.workers import JobFailed, describe_error, follow_parent
 from magic_pomdp.testing import check_task, finding
 from magic_pomdp.testing.finding import Finding
 
-LONGEST = math.inf
-"""Seconds that no call may take longer than, whatever the checks themselves grant it."""
 _NEWS = 1.0
 """Seconds after which a check that goes on calling the same function says so."""
 
 
-def check_task_apart(task: Task) -> list[Finding]:
-    """`check_task` in another process. There numba looks at the indices of all arrays, those of helper functions, too."""
+def check_task_apart(task: Task, longest: float = math.inf) -> list[Finding]:
+    """`check_task` in another process. There numba looks at the indices of all arrays, those of helper functions, too.
+    No call may last `longest` seconds, nor what the checks themselves grant it."""
     start_server()
     process, messages = start_process(_check, task)
     name, patience = "the task", finding.COMPILED_PATIENCE
     try:
-        while messages.poll(patience := min(patience, LONGEST)):
+        while messages.poll(patience):
             message = messages.recv()
             if isinstance(message, list):
                 return message
             if isinstance(message, str):
                 raise JobFailed(f"The check itself failed with {message}.")
-            name, patience = message
+            name, patience = message[0], min(message[1], longest)
         seen = f"it has not returned for {patience:.0f} s"
         return [Finding(name, seen, "that every call ends", "Look for a loop whose end is never reached")]
     except EOFError:
