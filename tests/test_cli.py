@@ -122,7 +122,7 @@ BAD_INPUTS = {
     "tiger --planner macro-despt": "There is no planner 'macro-despt' (did you mean 'macro-despot'?)",
     "tiger --planner missing_file.py:Mine": "There is no file",
     "tiger --planner magic": "No trained generator ships for tiger",
-    "tiger --macro-length 0": "The setting macro_length must be a finite number of at least 1, not 0.",
+    "tiger --macro-length 0": "The setting macro_length must lie in [1, 10000], not 0.",
     "tiger --seconds 0": "A budget in seconds must be positive, not 0.0.",
     "tiger --seconds -1": "A budget in seconds must be positive, not -1.0.",
     "tiger --seconds nan": "A budget in seconds must be positive, not nan.",
@@ -132,12 +132,16 @@ BAD_INPUTS = {
     "tiger --episodes 0": "The number of episodes must be at least 1, not 0.",
     "tiger --workers -1": "The number of workers must be at least 0, not -1.",
     "tiger --seed -1": "The seed must be at least 0, not -1.",
-    "tiger --scenarios 0": "The setting scenarios must be a finite number of at least 1, not 0.",
-    "tiger --search-depth 0": "The setting search_depth must be a finite number of at least 1, not 0.",
+    "tiger --scenarios 0": "The setting scenarios must lie in [1, 1000000], not 0.",
+    "tiger --search-depth 0": "The setting search_depth must lie in [1, 10000], not 0.",
+    "tiger --search-depth 1000000000": "The setting search_depth must lie in [1, 10000], not 1000000000.",
+    f"tiger --macro-length {10**20}": f"The setting macro_length must lie in [1, 10000], not {10**20}.",
+    f"tiger --tree-nodes {10**400}": f"The setting tree_nodes must lie in [1, 100000000], not {10**400}.",
+    f"tiger --steps {10**20}": f"A budget in primitive steps must be at most {10**15}, not {10**20}.",
     "tiger --xi 2": "The setting xi must lie in (0, 1], not 2.0.",
     "tiger --planner pomcpow --exploration nan": "exploration must be a finite number of at least 0, not nan.",
     "tiger --planner pomcpow --action-exponent 2": "The setting action_exponent must lie in [0, 1], not 2.0.",
-    "tiger --planner pomcpow --tree-nodes 0": "The setting tree_nodes must be a finite number of at least 1, not 0.",
+    "tiger --planner pomcpow --tree-nodes 0": "The setting tree_nodes must lie in [1, 100000000], not 0.",
     "tiger --set accuracy": "set as name=value, not 'accuracy'.",
     "tiger --set acuracy=1": "has no parameter 'acuracy' (did you mean 'accuracy'?)",
     "tiger --set accuracy=high": "The parameter accuracy must be of kind float, not 'high'.",
@@ -336,11 +340,11 @@ def test_tasks_are_listed(run):
 
 
 def test_check_prints_findings(run, monkeypatch):
-    import magic_pomdp.testing
+    import magic_pomdp.testing.apart
 
-    monkeypatch.setattr(magic_pomdp.testing, "check_task", lambda task: [])
+    monkeypatch.setattr(magic_pomdp.testing.apart, "check_task_apart", lambda task: [])
     assert run("check", "tiger")[:2] == (0, "tiger is fine.\n")
-    monkeypatch.setattr(magic_pomdp.testing, "check_task", lambda task: ["step [draws] on"])
+    monkeypatch.setattr(magic_pomdp.testing.apart, "check_task_apart", lambda task: ["step [draws] on"])
     code, out, _ = run("check", "tiger")
     assert code == 1
     assert "step [draws] on" in out

@@ -63,8 +63,9 @@ class Setting:
     def _check_number(self, name: str, whole: bool, value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, Integral if whole else Real):
             raise ValueError(f"The setting {name} must be a {'whole ' if whole else ''}number, not {value!r}.")
-        finite = isinstance(value, Integral) or math.isfinite(value)
-        if not (self.at_least <= value <= self.at_most and value > self.above and finite):
+        number: Any = value  # as it is: a whole number may be too large for a float
+        finite = isinstance(number, Integral) or math.isfinite(number)
+        if not (self.at_least <= number <= self.at_most and number > self.above and finite):
             raise ValueError(f"The setting {name} must {self._limits()}, not {value}.")
 
     def _limits(self) -> str:

@@ -112,12 +112,19 @@ def _unpack_indices(context, builder, view_type: ViewType, view, index_type, ind
     return [check(builder, (*one, wraps)) for one in zip(indices, sizes, axes, strict=True)]
 
 
+class OutOfBounds(IndexError):
+    """A checked view has no such index. Python makes the text: in compiled code it would take minutes to compile."""
+
+    def __init__(self, index: int, axis: int, size: int) -> None:
+        super().__init__(f"index {index} is out of bounds for axis {axis} with size {size}")
+
+
 @compiled
 def _within(index, size, axis, wraps):
-    """An index of a checked view, counted from the beginning; an IndexError in numpy's words if there is none."""
+    """An index of a checked view, counted from the beginning."""
     found = index + size if wraps and index < 0 else index
     if found < 0 or found >= size:
-        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
+        raise OutOfBounds(index, axis, size)
     return found
 
 

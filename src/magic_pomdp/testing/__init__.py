@@ -6,8 +6,8 @@
 An empty list means that nothing was found. The checks go from the outside in: what the class declares; what its
 functions do as plain Python; whether they compile and then do the same; whether that holds for a million steps; and at
 last whether likelihood and upper bound agree with what `step` does. Each stage runs only if the one before found
-nothing. All are deterministic. A write beyond the end of an array is found, and does not corrupt memory: all that is
-compiled here looks at its indices.
+nothing. All are deterministic, but for how many of the million steps a slow task takes. A write beyond the end of an
+array is found, and does not corrupt memory: all that is compiled here looks at its indices.
 """
 
 from collections.abc import Callable, Iterator

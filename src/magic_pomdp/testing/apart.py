@@ -1,5 +1,6 @@
 """A check in a process of its own. A function that never returns, or that ends the process, is named."""
 
+import math
 import signal
 import time
 from multiprocessing.connection import Connection
@@ -15,8 +16,9 @@ _NEWS = 1.0
 """Seconds after which a check that goes on calling the same function says so."""
 
 
-def check_task_apart(task: Task) -> list[Finding]:
-    """`check_task` in another process. There numba looks at the indices of all arrays, those of helper functions, too."""
+def check_task_apart(task: Task, longest: float = math.inf) -> list[Finding]:
+    """`check_task` in another process. There numba looks at the indices of all arrays, those of helper functions, too.
+    No call may last `longest` seconds, nor what the checks themselves grant it."""
     start_server()
     process, messages = start_process(_check, task)
     name, patience = "the task", finding.COMPILED_PATIENCE
@@ -27,7 +29,7 @@ def check_task_apart(task: Task) -> list[Finding]:
                 return message
             if isinstance(message, str):
                 raise JobFailed(f"The check itself failed with {message}.")
-            name, patience = message
+            name, patience = message[0], min(message[1], longest)
         seen = f"it has not returned for {patience:.0f} s"
         return [Finding(name, seen, "that every call ends", "Look for a loop whose end is never reached")]
     except EOFError:
