@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from magic_pomdp.cli.options import AnyPlannerOptions, default
-from magic_pomdp.cli.shared import FINE, WRONG, TaskName, TaskParameters, show, task_from
+from magic_pomdp.cli.shared import FINE, WRONG, Saver, TaskName, TaskParameters, show, task_from
 
 
 @dataclass(frozen=True)
@@ -87,13 +87,13 @@ def doctor() -> int:
 def bench(settings: BenchSettings) -> int:
     """Measure how fast simulator, planners, belief and start are here. It takes a few minutes."""
     from magic_pomdp.core.saving import check_writable
-    from magic_pomdp.results.files import write
     from magic_pomdp.running.bench import run_bench
     from magic_pomdp.show.tables import bench_table
 
     path = check_writable(settings.json) if settings.json else None
     found = run_bench(settings.seconds, lambda one: print(f"{one.name} …", file=sys.stderr))
-    if path:
-        write(path, found)
     show(bench_table(found))
-    return FINE
+    saver = Saver()
+    if path:
+        saver.write(path, found)
+    return saver.code
