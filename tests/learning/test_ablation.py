@@ -114,6 +114,9 @@ def test_another_question_is_refused(tmp_path):
     with pytest.raises(ValueError, match="was begun with task parameters"):
         ask(tmp_path, task=Target(blur=0.2))
     question = json.loads((tmp_path / "question.json").read_text())
+    (tmp_path / "question.json").write_text(json.dumps(question | {"derived": "0123456789abcdef"}))
+    with pytest.raises(ValueError, match="was begun with another content of a file"):
+        ask(tmp_path)
     del question["training"]["mirror"]  # by a version that knew no mirror images
     (tmp_path / "question.json").write_text(json.dumps(question))
     with pytest.raises(ValueError, match="was begun with mirror False: ask the same"):

@@ -60,6 +60,13 @@ def test_a_training_of_a_task_that_has_got_more_parameters_since_can_be_resumed(
         state._check_same(with_parameters(max_steps=2))
 
 
+def test_another_content_of_a_file_that_the_task_reads_is_noticed(tmp_path):
+    state = TrainingState(Target(), TINY, tmp_path)
+    state._check_same(msgspec.structs.replace(state.question, derived=""))  # of a version that did not keep it
+    with pytest.raises(ValueError, match="was begun with another content of a file"):
+        state._check_same(msgspec.structs.replace(state.question, derived="0123456789abcdef"))
+
+
 def test_what_a_task_derives_from_its_parameters_is_none_of_them(tmp_path):
     kept = TrainingState(mp.make("crowd-driving"), TINY, tmp_path).question.task_parameters
     assert kept["cars"] == 15

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from magic_pomdp.core.saving import save_elsewhere
+
 if TYPE_CHECKING:
     from magic_pomdp.core.task import Task
+    from magic_pomdp.results.base import Stored
     from magic_pomdp.results.tuning import Trial
     from magic_pomdp.running.episode import EpisodeRecord
     from magic_pomdp.running.factory import PlannerFactory
@@ -47,6 +50,32 @@ def complain_of_failure(failure: Exception) -> int:
     if failure.__cause__ is not None:
         traceback.print_exception(failure.__cause__)
     return complain(str(failure), WRONG)
+
+
+class Saver:
+    """Saves what was computed and, where that fails, keeps it where there is room; says so, and remembers it."""
+
+    def __init__(self) -> None:
+        self.code = FINE
+        """The exit code: FINE if all was saved as it should be."""
+
+    def save(self, path: Path, save: Callable[[Path], object]) -> Path | None:
+        """Save something by a function of a path; where it is, or None."""
+        try:
+            save(path)
+            return path
+        except OSError as error:
+            reason = error.strerror or str(error)
+        place = save_elsewhere(path.name, save)
+        kept = f"kept as {place}" if place else "lost, for there is no room elsewhere"
+        self.code = complain(f"{path} cannot be saved ({reason}): it is {kept}.", WRONG)
+        return place
+
+    def write(self, path: Path, result: "Stored") -> None:
+        """Save a result."""
+        from magic_pomdp.results.files import write
+
+        self.save(path, lambda place: write(place, result))
 
 
 def show(what: Any) -> None:

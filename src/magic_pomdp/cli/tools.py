@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from magic_pomdp.cli.options import AnyPlannerOptions, default
-from magic_pomdp.cli.shared import FINE, WRONG, TaskName, TaskParameters, show, task_from
+from magic_pomdp.cli.shared import FINE, WRONG, Saver, TaskName, TaskParameters, show, task_from
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,6 @@ def bench(settings: BenchSettings) -> int:
     """Measure how fast simulator, planners, belief and start are here. It takes BENCHTIME, and tells how far
     it is."""
     from magic_pomdp.core.saving import check_writable
-    from magic_pomdp.results.files import write
     from magic_pomdp.running.bench import run_bench
     from magic_pomdp.show.tables import bench_table
 
@@ -104,7 +103,8 @@ def bench(settings: BenchSettings) -> int:
         print(f"{number} of {count}{left}: {name} …", file=sys.stderr, flush=True)
 
     found = run_bench(settings.seconds, tell)
-    if path:
-        write(path, found)
     show(bench_table(found))
-    return FINE
+    saver = Saver()
+    if path:
+        saver.write(path, found)
+    return saver.code

@@ -1,8 +1,9 @@
 """Results on disk: whole or not at all."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -57,11 +58,37 @@ def save_bytes(path: Path, content: bytes) -> None:
 def in_one_step(path: Path) -> Iterator[Path]:
     """Gives a file to write to, which takes the place of `path` at the end, or is gone if something goes wrong."""
     temporary = _temporary(path)
+    with naming(path):
+        try:
+            yield temporary
+            temporary.replace(path)
+        finally:
+            with suppress(OSError):  # of a folder that has gone
+                temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """An OSError tells which file it is about: on its own, it does not if what fails is the writing."""
     try:
-        yield temporary
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
+        raise
+
+
+def save_elsewhere(name: str, save: Callable[[Path], object]) -> Path | None:
+    """Save what cannot be where it should: as a file in a new folder among the temporary files or, if there is no room
+    either, in the home folder. Where it is; None if there is room nowhere."""
+    for find in (tempfile.gettempdir, Path.home):
+        with suppress(OSError, RuntimeError):  # RuntimeError: of somebody without a home
+            folder = Path(tempfile.mkdtemp(prefix="magic-pomdp-", dir=find()))
+            try:
+                save(folder / name)
+                return folder / name
+            except OSError:
+                folder.rmdir()
+    return None
 
 
 def _temporary(path: Path) -> Path:

@@ -118,7 +118,7 @@ class AblationInterrupted(KeyboardInterrupt):
 
 
 class AblationWatch:
-    """Is told of everything that an ablation does. This one keeps the metrics of trainings, and is silent."""
+    """Is told of everything that an ablation does. This one keeps metrics and results, and is silent."""
 
     def say(self, sentence: str) -> None:
         """Something that happened once."""
@@ -126,6 +126,10 @@ class AblationWatch:
     def training(self, folder: Path, title: str) -> AbstractContextManager[Watch]:
         """What watches the training in a folder."""
         return MetricsFile(folder)
+
+    def save(self, path: Path, result: Stored) -> None:
+        """What saves the results."""
+        write(path, result)
 
     def evaluation(self, episodes: int) -> AbstractContextManager[Callable[[EpisodeRecord], None]]:
         """What is called with each episode of an evaluation."""
@@ -192,7 +196,7 @@ def ablate(
     ) -> _Kind:
         found = read_if_there(path, kind)
         if found is None:
-            write(path, found := make())
+            watch.save(path, found := make())
         elif fits(found):
             watch.say(f"Found the result of {name} in {path}.")
         else:
@@ -209,7 +213,7 @@ def ablate(
         fits = partial(_is_of, variant, is_asked)
         trainings.append(stored_or_made(str(variant), its_folder / _RESULT, AblationTraining, fits, make))
     ablation = Ablation.of(task_name(task), of_handcrafted, tuple(trainings))
-    write(folder / ABLATION_FILE, ablation)
+    watch.save(folder / ABLATION_FILE, ablation)
     return ablation
 
 
@@ -279,15 +283,15 @@ def _check_question(folder: Path, asked: AblationQuestion) -> None:
         raise ValueError(f"{error} Choose another folder.") from None
     facts, known_facts = asked.facts(), known.facts()
     different = [name for name in facts if facts[name] != known_facts.get(name)]
-    if known.derived and known.derived != asked.derived:
-        raise ValueError(
-            f"The ablation in {folder} was begun with another content of a file that the task's parameters name: ask "
-            "the same, or choose another folder."
-        )
     if different:
         values = ", ".join(f"{name.replace('_', ' ')} {known_facts.get(name)}" for name in different)
         raise ValueError(
             f"The ablation in {folder} was begun with {printable(values)}: ask the same, or choose another folder."
+        )
+    if known.derived and known.derived != asked.derived:
+        raise ValueError(
+            f"The ablation in {folder} was begun with another content of a file that the task's parameters name: ask "
+            "the same, or choose another folder."
         )
 
 

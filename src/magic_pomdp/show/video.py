@@ -1,7 +1,9 @@
 """Recorded episodes as moving pictures: MP4 and GIF."""
 
+import errno
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -192,21 +194,26 @@ class _Film:
 
 
 def _write_mp4(path: Path, frames: Iterator[np.ndarray], size: tuple[int, int], fps: float) -> None:
-    from imageio_ffmpeg import write_frames
+    from imageio_ffmpeg import count_frames_and_secs, write_frames
 
     # ffmpeg knows a file by its ending, and this one has that of a file that is not finished
     output = ["-f", "mp4", "-crf", "20", "-preset", "slow", "-movflags", "+faststart"]
     writer = write_frames(
         str(path), size, fps=fps, codec="libx264", quality=None, macro_block_size=2, output_params=output
     )
+    sent = 0
     try:
         writer.send(None)
-        for frame in frames:
+        for sent, frame in enumerate(frames, start=1):  # noqa: B007  # it is asked for below
             writer.send(np.ascontiguousarray(frame))
     except OSError as error:
-        raise ValueError(f"The video cannot be written ({str(error).splitlines()[0]}).") from None
+        raise OSError(errno.EIO, f"ffmpeg: {str(error).splitlines()[0]}") from None
     finally:
         writer.close()
+    with suppress(RuntimeError):  # of a file that is none
+        if count_frames_and_secs(str(path))[0] == sent:
+            return
+    raise OSError(errno.EIO, "ffmpeg could not finish it")  # it does not tell why, such as that a disk is full
 
 
 def _write_gif(

@@ -122,13 +122,13 @@ def test_what_is_packed_is_unpacked_within_limits(tmp_path):
 @pytest.mark.parametrize("encoding", ["gb2312", "idna", "base64", "utf-7"])
 def test_an_encoding_that_xml_cannot_have_gets_its_sentence(encoding, tmp_path):
     (tmp_path / "map.net.xml").write_text(f"<?xml version='1.0' encoding='{encoding}'?><net>{WHOLE}</net>")
-    with pytest.raises(ValueError, match="map.net.xml is not a SUMO network, for it is not well-formed XML"):
+    with pytest.raises(ValueError, match=r"map\.net\.xml is not a SUMO network, for it is not well-formed XML"):
         load_map(tmp_path / "map.net.xml")
 
 
 def test_bytes_that_are_no_text_get_their_sentence(tmp_path):
     (tmp_path / "map.net.xml").write_bytes(f"<net>{WHOLE}</net>".encode().replace(b'"a"', b'"\xe4"'))
-    with pytest.raises(ValueError, match="map.net.xml is not a SUMO network, for it is not well-formed XML"):
+    with pytest.raises(ValueError, match=r"map\.net\.xml is not a SUMO network, for it is not well-formed XML"):
         load_map(tmp_path / "map.net.xml")
 
 
