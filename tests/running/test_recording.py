@@ -331,7 +331,7 @@ EPISODE, PLAN = ("episodes", 1), ("episodes", 1, "plans", 0)
     ((*EPISODE, "particles", "dtype"), "<u2", "data fill its shape."),
     ((*EPISODE, "states", "dtype"), "<i8", "$.episodes[1]: states must hold floats, not int64."),
     ((*EPISODE, "plans", 0, "time"), 1, "plan_of_frame 0 must name a plan whose time has come, not 0."),
-    ((*EPISODE, "scene", "view"), [0, 0, 0, 1], "is left, bottom, right and top in this order, not (0.0, 0.0, 0.0, 1.0)."),
+    ((*EPISODE, "scene", "view"), [0, 0, 0, 1], "is left, bottom, right and top in this order, not (0.0, 0.0,"),
     ((*EPISODE, "scene", "robot"), [0, 1], "$.episodes[1]: the scene's robot must name one of 1 numbers, not 1."),
     ((*EPISODE, "scene", "trails"), [{"x": 7, "y": 0}], "scene's trails must name one of 1 numbers, not 7."),
     ((*EPISODE, "scene", "handles"), [{"name": "a", "x": 0, "y": None}], "handle a must name one of 0 numbers, not 0."),

@@ -157,7 +157,7 @@ BAD = {
     "list.json": ("[1, 2]", "holds no result of magic-pomdp"),
     "broken.json": ('{"task": ', "is not JSON, or is damaged"),
     "binary.json": (b"\xff\xfe\x00", "is not JSON, or is damaged"),
-    "cut.record.gz": (b"\x1f\x8b\x08\x00cut", "is not a recording, or is damaged"),
+    "cut.record.gz": (b"\x1f\x8b\x08\x00cut", "is damaged: it ends too early"),
     "half.json": ('{"task": "light-dark", "evaluations": [{"planner": "magic"}]}', "is damaged at"),
     "curves.json": ('{"task": "a", "handcrafted": null, "curves": [{"label": ""}]}', "is damaged at"),
     "words.json": ('{"task": "a", "handcrafted": null, "curves": [{"label": "", "points": 5}]}', "is damaged at"),

@@ -181,6 +181,8 @@ def test_a_tall_or_endless_video_is_not_begun(brief, tmp_path):
 
 def test_words_are_no_formulas(brief, tmp_path):
     planner = replace(brief.planner, label="$x^$\x1b[2J")
-    episode = replace(brief.episodes[0], sprites=((Text(0.0, 0.0, "$_$\0"), Line(()), Polygon(())),) * 7)
+    episode = replace(
+        brief.episodes[0], sprites=((Text(0.0, 0.0, "$_$\0"), Text(1e99, 0.0, "far"), Line(()), Polygon(())),) * 7
+    )
     odd = replace(brief, planner=planner, episodes=(episode,))
     assert write_video(tmp_path / "a.gif", [odd], fps=1, speed=10, width=120) == 3

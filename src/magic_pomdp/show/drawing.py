@@ -179,9 +179,15 @@ def _draw(axes: Axes, shape: Shape, colours: dict[str, str], zorder: int, scale:
     elif isinstance(shape, Line):
         points, width = _corners(shape.points), shape.width * scale
         axes.plot(points[:, 0], points[:, 1], "--" if shape.dashed else "-", color=colour, lw=width, zorder=zorder)
-    elif isinstance(shape, Text):
+    elif isinstance(shape, Text) and _is_near(axes, shape):
         style = {"ha": "center", "va": "center", "fontsize": 9 * scale, "zorder": zorder, "parse_math": False}
         axes.text(shape.x, shape.y, printable(shape.text), color=colour, **style)
+
+
+def _is_near(axes: Axes, words: Text) -> bool:
+    """Whether words may be seen: they are not placed far outside the view, where a picture has no pixels."""
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    return 2 * left - right <= words.x <= 2 * right - left and 2 * bottom - top <= words.y <= 2 * top - bottom
 
 
 def _corners(points: Points) -> np.ndarray:

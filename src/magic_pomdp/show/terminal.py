@@ -15,8 +15,8 @@ class PlainTable(Table):
         columns = [header if isinstance(header, Column) else Column(header) for header in headers]
         for column in columns:
             column.header = plain_text(str(column.header))
-        around = {name: plain_text(text) for name, text in (("title", title), ("caption", caption)) if text}
-        super().__init__(*columns, **around, **options)
+        above, below = (plain_text(text) if text else None for text in (title, caption))
+        super().__init__(*columns, title=above, caption=below, **options)
 
     def add_texts(self, *cells: str | Text) -> None:
         """Add a row."""
