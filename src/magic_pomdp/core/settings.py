@@ -66,7 +66,7 @@ class Setting:
         try:
             number = float(value)
         except OverflowError:  # a whole number with hundreds of digits
-            number = math.inf if value > 0 else -math.inf
+            number = math.inf
         if not (self.at_least <= number <= self.at_most and number > self.above and math.isfinite(number)):
             raise ValueError(f"The setting {name} must {self._limits()}, not {value}.")
 
