@@ -393,8 +393,10 @@ def test_doctor_finds_damaged_compiled_code(run, monkeypatch, tmp_path):
 
 def test_bench(run, monkeypatch, tmp_path):
     monkeypatch.setattr("magic_pomdp.running.bench._REPEATS", 1)
-    code, out, _ = run("bench", "--seconds", 0.01, "--json", "bench.json")
+    code, out, err = run("bench", "--seconds", 0.01, "--json", "bench.json")
     assert code == 0
+    assert "1 of 15: steps in the bare simulator …\n" in err
+    assert re.search(r"^15 of 15 \(about \d+ min left\): evaluate, from the shell", err, re.MULTILINE)
     measurements = json.loads((tmp_path / "bench.json").read_text())["measurements"]
     assert len(measurements) == 31
     assert all(found["value"] > 0 and found["ratio"] > 0 for found in measurements)

@@ -1,5 +1,5 @@
 """Models and training folders for a fuzzer: valid ones, ways to change what they tell without breaking their
-fingerprint, and what is tried with each. A ValueError means that it was refused; anything else that is raised, a bug."""
+fingerprint, and what is tried with each. A ValueError means that it was refused; all else that is raised is a bug."""
 
 import tempfile
 from functools import cache
@@ -15,6 +15,7 @@ import magic_pomdp as mp
 from magic_pomdp import Belief, Budget
 from magic_pomdp.learning import TrainSettings
 from magic_pomdp.learning.curves import read_curves
+from magic_pomdp.learning.learner import Diverged
 from magic_pomdp.learning.state import BEST, TrainingState
 from magic_pomdp.learning.watching import MetricsFile
 from magic_pomdp.magic import MagicPlanner, MagicSettings, load_model
@@ -111,13 +112,20 @@ def _learned_a_little(folder: Path) -> None:
             updates_per_second=1.0,
             plans_per_second=2.0,
             measured=measured[0],
-        )  # fmt: skip
+        )
     )
     for updates, mean, final in ((1, 40.0, False), (2, 50.0, False), (2, 45.0, True)):
         report = EvaluationReport(
-            minutes=0.1 * updates, updates=updates, return_mean=mean, return_stderr=1.0, success_rate=0.5, episodes=10,
-            plan_steps=1, best=not final, final=final,
-        )  # fmt: skip
+            minutes=0.1 * updates,
+            updates=updates,
+            return_mean=mean,
+            return_stderr=1.0,
+            success_rate=0.5,
+            episodes=10,
+            plan_steps=1,
+            best=not final,
+            final=final,
+        )
         state.keep(report, state.learner.generator_arrays())
         watch.evaluated(report, state.curve)
     state.save()
@@ -135,6 +143,12 @@ def valid_training() -> dict[str, bytes]:
     return dict(_training())
 
 
+@cache
+def _state() -> TrainingState:
+    """One for all cases, since networks take longer to make than files to read."""
+    return TrainingState(_task(), _TINY, Path(), "light-dark")
+
+
 def try_training(files: dict[str, bytes], folder: Path) -> None:
     """Read the curves of a training, and take it up where it was, up to the next update. What was accepted must be
     there as it was written."""
@@ -149,8 +163,10 @@ def try_training(files: dict[str, bytes], folder: Path) -> None:
             assert msgspec.json.decode(msgspec.json.encode(line), type=type(line)) == line
     except ValueError as error:
         refused = error
-    state = TrainingState(_task(), _TINY, folder, "light-dark")
     said: list[str] = []
+    state = _state()
+    state.folder, state.history, state.best, state.warmed_up = folder, [], None, False
+    state.learner.updates = state.replay.added = 0
     state.open(resume=True, say=said.append)
     assert all(sentence.isprintable() for sentence in said)
     if state.best is not None:
@@ -159,6 +175,9 @@ def try_training(files: dict[str, bytes], folder: Path) -> None:
         written = load(max(content for name, content in files.items() if name.startswith("checkpoint-")))
         for name, array in (state.learner.state() | state.replay.state()).items():
             np.testing.assert_array_equal(array, written[name])
-        state.learner.update(state.replay)
+        try:
+            state.learner.update(state.replay)
+        except Diverged as error:  # of weights that are far too large
+            raise ValueError(str(error)) from None
     if refused is not None:
         raise refused

@@ -31,7 +31,18 @@ def save_arrays(path: Path, arrays: Mapping[str, np.ndarray], about: msgspec.Str
 def signed(arrays: Mapping[str, np.ndarray], text: str) -> bytes:
     """What a file holds: arrays, what is known about them as JSON, and the fingerprint of both."""
     plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    return save(plain, {_ENTRY: text, _DIGEST: _digest(plain, text)})
+    return _in_order(save(plain, {_ENTRY: text, _DIGEST: _digest(plain, text)}))
+
+
+def _in_order(content: bytes) -> bytes:
+    """A safetensors file with its metadata sorted: the library writes them in another order every time, and the same
+    content should give the same file."""
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = msgspec.json.decode(content[8:end])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    ordered = msgspec.json.encode(header)
+    ordered += b" " * (-len(ordered) % 8)  # what follows begins at a multiple of 8
+    return b"".join((len(ordered).to_bytes(8, "little"), ordered, memoryview(content)[end:]))
 
 
 def load_arrays(path: Path, about: type[_About], most: int = _MOST_BYTES) -> tuple[dict[str, np.ndarray], _About]:

@@ -99,10 +99,13 @@ def read_metrics(folder: Path) -> list[MetricsLine]:
 
 def _is_half(line: bytes) -> bool:
     """Whether a line ends too early: a training that was killed leaves such a one, and goes on in the next line."""
+    line = line.rstrip()
     try:
-        msgspec.json.decode(line.rstrip(), type=msgspec.Raw)
-    except (msgspec.DecodeError, RecursionError) as error:
-        return "truncated" in str(error)
+        msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
+        return "truncated" in str(error) or f"(byte {len(line)})" in str(error)
+    except (UnicodeDecodeError, RecursionError):
+        return False
     return False
 
 

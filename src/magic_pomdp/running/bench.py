@@ -58,7 +58,8 @@ class _Thing:
 def run_bench(seconds: float = 0.2, on_progress: Callable[[str, int, int], None] | None = None) -> Bench:
     """Measure everything, with searches of so many seconds. `on_progress` is called before each thing with its name,
     its number, from 1, and how many there are."""
-    things, measurements = _things(Budget(seconds=seconds)), []
+    things = _things(Budget(seconds=seconds))
+    measurements: list[Measurement] = []
     for number, thing in enumerate(things, start=1):
         if on_progress is not None:
             on_progress(thing.names[0], number, len(things))
