@@ -1,5 +1,6 @@
 import dataclasses
 import json
+from pathlib import Path
 
 import pytest
 
@@ -105,3 +106,13 @@ def test_bad_numbers_are_refused_before_anything_is_stored(tmp_path):
     with pytest.raises(ValueError, match="seed must be at least 0, not -1"):
         run(tmp_path / "tiger.log", 1, seed=-1)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_search_that_was_killed_while_it_wrote_leaves_no_lock(tmp_path, monkeypatch):
+    """It would keep the next one waiting for half a minute, and for ever if the file's path is relative."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    storage = Path("results", "tiger.log")
+    run(storage, 1)
+    (tmp_path / "results" / "tiger.log.lock").symlink_to(storage)  # what optuna's own lock looks like
+    assert run(storage, 2)[1] == [1]

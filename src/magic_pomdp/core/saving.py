@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 
 
@@ -55,13 +56,29 @@ def save_bytes(path: Path, content: bytes) -> None:
 
 @contextmanager
 def in_one_step(path: Path) -> Iterator[Path]:
-    """Gives a file to write to, which takes the place of `path` at the end, or is gone if something goes wrong."""
+    """Gives a file to write to, which takes the place of `path` at the end, or is gone if something goes wrong. What
+    processes that were killed have left of the same file goes, too."""
     temporary = _temporary(path)
+    for other in path.parent.glob(f".{escape(path.name)}.*.part"):
+        if not _is_running(other.name.split(".")[-2]):
+            other.unlink(missing_ok=True)
     try:
         yield temporary
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _is_running(process: str) -> bool:
+    """Whether there is such a process, as far as this system tells."""
+    if os.name != "posix":  # elsewhere a signal of 0 ends it
+        return True
+    with suppress(PermissionError):
+        try:
+            os.kill(int(process), 0)
+        except (ValueError, ProcessLookupError):
+            return False
+    return True
 
 
 def _temporary(path: Path) -> Path:

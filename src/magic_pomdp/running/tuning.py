@@ -4,7 +4,7 @@ import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -72,13 +72,16 @@ def tune(
 def _open_study(storage: Path, question: dict[str, Plain], seed: int) -> "optuna.Study":
     """The search that a file holds, or a new one; a ValueError if it asks something else."""
     import optuna
+    from filelock import FileLock
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)  # it warns of interruptions, with a traceback
     _check_storage(storage)
+    # optuna's own lock would outlive a search that is killed, by half a minute; the system frees this one at once
+    lock: Any = FileLock(storage.with_name(f".{storage.name}.lock"))
     study = optuna.create_study(
-        storage=JournalStorage(JournalFileBackend(str(storage))),
+        storage=JournalStorage(JournalFileBackend(str(storage), lock)),
         study_name="tuning",
         direction="maximize",
         load_if_exists=True,
