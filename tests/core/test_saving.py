@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,15 @@ def test_a_failed_save_keeps_the_old_file(tmp_path):
         save_bytes(path, "no bytes")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_process_has_left_of_a_file_goes_when_it_is_saved_again(tmp_path):
+    path, other = tmp_path / "[result].json", tmp_path / f".other.json.{2**30}.part"
+    for process in (2**30, os.getppid()):  # there is no process of the first number, and the second one is at work
+        (tmp_path / f".[result].json.{process}.part").touch()
+    other.touch()
+    save_bytes(path, b"new")
+    assert set(tmp_path.iterdir()) == {path, other, tmp_path / f".[result].json.{os.getppid()}.part"}
 
 
 def test_checking_leaves_an_existing_file_as_it_is(tmp_path):

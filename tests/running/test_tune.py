@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -215,3 +216,13 @@ def test_the_command_ends_in_a_sentence_on_a_full_disk_and_goes_on(tmp_path):
     assert "tiger.log cannot be written (File too large); it keeps what was found" in full.stderr
     again = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (again.returncode, again.stderr) == (0, "")
+
+
+def test_a_search_that_was_killed_while_it_wrote_leaves_no_lock(tmp_path, monkeypatch):
+    """It would keep the next one waiting for half a minute, and for ever if the file's path is relative."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    storage = Path("results", "tiger.log")
+    run(storage, 1)
+    (tmp_path / "results" / "tiger.log.lock").symlink_to(storage)  # what optuna's own lock looks like
+    assert run(storage, 2)[1] == [1]

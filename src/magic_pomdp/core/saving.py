@@ -4,6 +4,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 
 
@@ -56,9 +57,13 @@ def save_bytes(path: Path, content: bytes) -> None:
 
 @contextmanager
 def in_one_step(path: Path) -> Iterator[Path]:
-    """Gives a file to write to, which takes the place of `path` at the end, or is gone if something goes wrong."""
+    """Gives a file to write to, which takes the place of `path` at the end, or is gone if something goes wrong. What
+    processes that were killed have left of the same file goes, too."""
     temporary = _temporary(path)
     with naming(path):
+        for other in path.parent.glob(f".{escape(path.name)}.*.part"):
+            if not _is_running(other.name.split(".")[-2]):
+                other.unlink(missing_ok=True)
         try:
             yield temporary
             temporary.replace(path)
@@ -89,6 +94,18 @@ def save_elsewhere(name: str, save: Callable[[Path], object]) -> Path | None:
             except OSError:
                 folder.rmdir()
     return None
+
+
+def _is_running(process: str) -> bool:
+    """Whether there is such a process, as far as this system tells."""
+    if os.name != "posix":  # elsewhere a signal of 0 ends it
+        return True
+    with suppress(PermissionError):
+        try:
+            os.kill(int(process), 0)
+        except (ValueError, ProcessLookupError):
+            return False
+    return True
 
 
 def _temporary(path: Path) -> Path:

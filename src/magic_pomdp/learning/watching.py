@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from magic_pomdp.core.saving import naming
+from magic_pomdp.core.saving import in_one_step, naming
 from magic_pomdp.results.metrics import METRICS, EvaluationReport, MetricsLine, Note, Progress
 
 CURVE = "learning-curve.png"
@@ -88,9 +88,8 @@ def draw_curve(path: Path, title: str, history: Sequence[EvaluationReport]) -> N
     axes.set(title=title, xlabel="minutes of training", ylabel="return with the mean parameters")
     axes.grid(alpha=0.3)
     FigureCanvasAgg(figure)
-    temporary = path.with_name(f".{path.name}.part")
-    figure.savefig(temporary, dpi=120, format="png")
-    temporary.replace(path)
+    with in_one_step(path) as temporary:
+        figure.savefig(temporary, dpi=120, format="png")
 
 
 class TensorBoard(Watch):

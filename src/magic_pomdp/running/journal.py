@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
 from optuna.storages.journal import JournalFileBackend
 
 from magic_pomdp.core.reading import Damaged, plain_json, read_content
@@ -16,7 +17,9 @@ class Journal(JournalFileBackend):
     """Optuna's own file, in which no half line stays if there is no room for a whole one."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(str(path))
+        # optuna's own lock would outlive a search that is killed, by half a minute; the system frees this one at once
+        lock: Any = FileLock(path.with_name(f".{path.name}.lock"))
+        super().__init__(str(path), lock)
         self.path = path
         self.failure: OSError | None = None
         """Why the last line could not be written; optuna hides it."""

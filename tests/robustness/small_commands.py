@@ -1,0 +1,209 @@
+"""Commands with little to do, whose results are known to the last digit, and how to start, kill and look at them."""
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from magic_pomdp.learning.checkpoint import checkpoints, load_checkpoint
+from magic_pomdp.learning.curves import read_curves
+
+TOY = f"{Path(__file__).parent.parent / 'learning' / 'toy.py'}:Target"
+TRAINING = (
+    *("--plan-steps", "1", "--warmup", "20", "--batch", "8", "--replay", "500", "--particles", "4"),
+    *("--encoder-width", "8", "--generator-width", "16", "--critic-width", "16"),
+    *("--evaluation-episodes", "4", "--evaluation-steps", "1", "--checkpoint-minutes", "0.001"),
+)
+"""A training of a second."""
+TIMES = ("seconds", "minutes", "plan_steps_per_second", "plan_seconds_p50", "plan_seconds_p99", "model")
+"""What a result tells of the machine's speed; a model's label is a digest of a file that tells the minutes, too."""
+LONGEST = 300.0
+"""Seconds that no command takes, however busy the machine."""
+TRIALS = 5
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command whose process can be killed."""
+
+    name: str
+    arguments: tuple[str, ...]
+    result: str
+    """The file or folder that it makes."""
+    repeatable: bool = True
+    """Whether it ends with the same result, however often it was killed."""
+    resume: tuple[str, ...] = ()
+    """What the same command needs to go on with what is there already."""
+    workers: bool = True
+    """Whether it has worker processes, of which one can be killed."""
+    begun: str = field(default="", kw_only=True)
+    """The file that tells that there is something to go on with."""
+
+    def start(self, folder, environment):
+        """The process, in a session of its own so that all that belongs to it can be found."""
+        again = self.resume if self.begun and (folder / self.result / self.begun).exists() else ()
+        return subprocess.Popen(
+            [sys.executable, "-m", "magic_pomdp", *self.arguments, *again], cwd=folder, env=environment,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+
+    def finished(self, folder):
+        """The parts of its work that are finished and stored, by name: none of them may be lost or done again."""
+        return FINISHED.get(self.name, lambda path: {})(folder / self.result)
+
+    def outcome(self, folder):
+        """Its result, without what depends on the machine's speed."""
+        return OUTCOMES[self.name](folder / self.result)
+
+
+def _steps(task, *options):
+    return (task, *options, "--seed", "1000")
+
+
+COMMANDS = (
+    Command("evaluate", ("evaluate", *_steps("tiger", "--steps", "500", "--episodes", "8", "--workers", "2"),
+            "--json", "result.json"), "result.json"),
+    Command("record", ("record", *_steps("tiger", "--steps", "500", "--episodes", "4", "--workers", "2"),
+            "--out", "result.record.gz"), "result.record.gz"),
+    Command("compare", ("compare", *_steps("tiger", "--steps", "100", "--steps", "500", "--planners", "macro-despot",
+            "--planners", "despot", "--episodes", "3", "--workers", "1"), "--folder", "result"), "result"),
+    Command("tune", ("tune", *_steps("tiger", "--planner", "despot", "--steps", "500", "--trials", str(TRIALS),
+            "--episodes", "3", "--workers", "1"), "--file", "result.journal"), "result.journal", repeatable=False),
+    Command("train", ("train", *_steps(TOY, *TRAINING, "--updates", "60", "--workers", "0"), "--out", "result"),
+            "result", resume=("--resume",), workers=False, begun="settings.json"),
+    Command("train with a worker", ("train", *_steps(TOY, *TRAINING, "--updates", "60", "--workers", "1",
+            "--evaluate-minutes", "0.005"), "--out", "result"),
+            "result", repeatable=False, resume=("--resume",), begun="settings.json"),
+    Command("ablate", ("ablate", *_steps(TOY, *TRAINING, "--updates", "20", "--workers", "0", "--conditionings",
+            "belief", "--conditionings", "none", "--episodes", "4", "--steps", "1"), "--out", "result"),
+            "result", workers=False),
+)  # fmt: skip
+
+
+def without_times(plain):
+    """Plain data without what depends on the machine's speed."""
+    if isinstance(plain, dict):
+        return {name: without_times(value) for name, value in plain.items() if name not in TIMES}
+    return [without_times(value) for value in plain] if isinstance(plain, list) else plain
+
+
+def complete_trials(path):
+    """The finished trials of a search, as lines of its file tell: settings and return by number."""
+    trials, found = [], {}
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        with suppress(ValueError):  # half a line
+            entry = json.loads(line)
+            if entry["op_code"] == 4:
+                trials.append({})
+            elif entry["op_code"] == 5:
+                trials[entry["trial_id"]][entry["param_name"]] = entry["param_value_internal"]
+            elif entry["op_code"] == 6 and entry["state"] == 1:
+                if entry["trial_id"] in found:
+                    raise AssertionError(f"Trial {entry['trial_id']} is stored twice.")
+                found[entry["trial_id"]] = (trials[entry["trial_id"]], entry["values"])
+    return found
+
+
+def _trials_in_the_end(path):
+    found = complete_trials(path)
+    settings = [json.dumps(tried, sort_keys=True) for tried, _ in found.values()]
+    assert len(found) == TRIALS, f"{len(found)} trials instead of {TRIALS}"
+    assert len(set(settings)) == len(settings), "the same settings were tried twice"
+    return sorted(map(list, found.values()), key=str)
+
+
+def _contents(folder, *patterns):
+    return {str(path.relative_to(folder)): path.read_bytes() for one in patterns for path in folder.glob(one)}
+
+
+def _json(path):
+    return without_times(json.loads(path.read_text()))
+
+
+def _reached(folder):
+    """How far the newest checkpoint is, which no kill may take back."""
+    return {"updates": int(checkpoints(folder)[0].name.split("-")[1])} if checkpoints(folder) else {}
+
+
+def _trained(folder):
+    """What a training has learned, and its learning curve, in which no evaluation stands twice."""
+    said = []
+    arrays, about = load_checkpoint(folder, said.append)
+    assert not said, said
+    points = [point.updates for point in read_curves([folder]).curves[0].points]
+    assert points == sorted(set(points)), f"evaluations of the learning curve: {points}"
+    history = [report.updates for report in about.history if not report.final]
+    assert history == sorted(set(history)), f"evaluations of the checkpoint: {history}"
+    assert (folder / "best.safetensors").is_file()
+    return about.updates, about.plans, {name: array.tobytes() for name, array in arrays.items()}
+
+
+FINISHED = {
+    "compare": lambda folder: _contents(folder, "*steps.json"),
+    "tune": complete_trials,
+    "train": _reached,
+    "train with a worker": _reached,
+    "ablate": lambda folder: _contents(folder, "handcrafted.json", "*/result.json"),
+}
+OUTCOMES = {
+    "evaluate": _json,
+    "record": lambda path: without_times(json.loads(gzip.decompress(path.read_bytes()))),
+    "compare": lambda folder: [_json(path) for path in sorted(folder.glob("*.json"))],
+    "tune": _trials_in_the_end,
+    "train": _trained,
+    "train with a worker": lambda folder: _trained(folder)[0],
+    "ablate": lambda folder: [
+        _json(path) for path in (folder / "ablation.json", *sorted(folder.glob("*/result.json")))
+    ],
+}
+
+
+def quick_environment(folder):
+    """Surroundings in which a command starts quickly: Python's own code is compiled once, into a folder."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
+
+
+def session_of(process):
+    """All living processes that belong to a command, with the parent of each."""
+    parents = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            state, parent, _, session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
+            if int(session) == process.pid and state != "Z":
+                parents[int(entry.name)] = int(parent)
+    return parents
+
+
+def workers_of(process):
+    """What its server has forked: children of a child."""
+    parents = session_of(process)
+    return sorted(number for number, parent in parents.items() if parents.get(parent) == process.pid)
+
+
+def wait_until_gone(process, seconds=30.0):
+    """Until nothing that belongs to a command is left; the processes that are, if they do not end."""
+    deadline = time.monotonic() + seconds
+    while (left := session_of(process)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return sorted(left)
+
+
+def left_over(folder):
+    """Files that only a process at work may have: half written ones, and locks. (Those that are hidden are held by a
+    living owner alone.)"""
+    found = (*folder.rglob(".*.part"), *folder.rglob("[!.]*.lock*"))
+    return [str(path.relative_to(folder)) for path in found]
+
+
+def fresh(folder):
+    """An empty folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
