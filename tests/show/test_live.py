@@ -285,7 +285,7 @@ def test_half_open_connections_take_no_place_from_others(server):
         assert fetch(server)[0] == 200
         with Tab(server) as tab:
             tab.until(planned)
-            assert len(server._door._strangers) <= 16
+            assert 0 < len(server._door._strangers) <= 16
             for connection in half_open:
                 with suppress(ConnectionResetError):
                     assert connection.recv(1) == b""  # the last of them are closed when their time is up
@@ -298,7 +298,7 @@ def test_a_door_has_places_for_some_strangers():
     with Door(socket.create_server(("127.0.0.1", 0)), places=3) as door, ExitStack() as open_ones:
         clients, guests = [], []
         for _ in range(8):
-            clients.append(open_ones.enter_context(socket.create_connection(door.getsockname())))
+            clients.append(open_ones.enter_context(socket.create_connection(door.getsockname(), timeout=60)))
             guests.append(open_ones.enter_context(door.accept()[0]))
             if len(guests) == 2:
                 door.admit(guests[1])
@@ -307,7 +307,7 @@ def test_a_door_has_places_for_some_strangers():
             guests[number].sendall(b"x")
             assert clients[number].recv(1) == b"x"
         guests[6].close()  # makes room
-        clients.append(open_ones.enter_context(socket.create_connection(door.getsockname())))
+        clients.append(open_ones.enter_context(socket.create_connection(door.getsockname(), timeout=60)))
         guests.append(open_ones.enter_context(door.accept()[0]))
         guests[5].sendall(b"x")
         assert clients[5].recv(1) == b"x"
