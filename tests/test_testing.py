@@ -122,10 +122,12 @@ class FixedGuide(Corridor):
 class RarelyOutOfBounds(Corridor):
     """Once in a hundred thousand steps, it writes where it should not."""
 
+    walk = Corridor.step
+
     def step(self, context, state, action, random, observation):
         if state[OUTCOME] == Outcome.RUNNING and uniform(random) < 1e-5:
             state[99] = 1.0
-        return Corridor.step(self, context, state, action, random, observation)
+        return self.walk(context, state, action, random, observation)
 
 
 class RarelyReadsBeyond(Corridor):
@@ -136,7 +138,7 @@ class RarelyReadsBeyond(Corridor):
 
 class RarelyGuidesNowhere(Corridor):
     def guide(self, context, state, macro_actions, lengths):
-        return 10**9 if 4.0 < state[POSITION] < 4.0001 else 2
+        return 10**9 if 4.0 < state[POSITION] < 4.0001 else 0
 
 
 class NoName(Corridor):
@@ -256,7 +258,7 @@ class KeyTooLarge(Corridor):
 class Revives(Corridor):
     def step(self, context, state, action, random, observation):
         state[OUTCOME] = Outcome.RUNNING
-        return Corridor.step(self, context, state, action, random, observation)
+        return self.walk(context, state, action, random, observation)
 
 
 class DeniesTheTruth(Corridor):
