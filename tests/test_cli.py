@@ -130,6 +130,7 @@ BAD_INPUTS = {
     "tiger --steps -5": "A budget in primitive steps must be positive, not -5.",
     "tiger --seconds 1 --steps 1": "but both were given.",
     "tiger --episodes 0": "The number of episodes must be at least 1, not 0.",
+    "tiger --episodes 100001": "The number of episodes must be at most 100,000, not 100001.",
     "tiger --workers -1": "The number of workers must be at least 0, not -1.",
     "tiger --seed -1": "The seed must be at least 0, not -1.",
     "tiger --scenarios 0": "The setting scenarios must lie in [1, 1000000], not 0.",

@@ -21,6 +21,8 @@ from magic_pomdp.running.factory import PlannerFactory
 from magic_pomdp.running.workers import JobFailed, available_cores, run_jobs
 from magic_pomdp.running.world import SimulatedWorld, World, draw_beginning
 
+MOST_EPISODES = 100_000
+"""Of an evaluation: a file of results can hold so many."""
 MakePlanner = Callable[[Task], Planner]
 """What makes a planner for a task: a PlannerFactory, or anything else that can be sent to worker processes."""
 MakeWorld = Callable[[Task], World]
@@ -96,6 +98,8 @@ def check_numbers(episodes: int, seed: int) -> None:
     """A ValueError if there are no such episodes."""
     if episodes < 1:
         raise ValueError(f"The number of episodes must be at least 1, not {episodes}.")
+    if episodes > MOST_EPISODES:
+        raise ValueError(f"The number of episodes must be at most {MOST_EPISODES:,}, not {episodes}.")
     check_seed(seed)
 
 
