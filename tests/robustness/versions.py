@@ -35,6 +35,7 @@ TESTS = (
     "tests/learning/test_checkpoint.py",
     "tests/learning/test_curves.py",
     "tests/learning/test_networks.py",
+    "tests/learning/test_watching.py",
     "tests/results/test_tables.py",
     "tests/running/test_tune.py",
     "tests/show/test_drawing.py",
