@@ -87,8 +87,8 @@ def doctor() -> int:
 
 
 def bench(settings: BenchSettings) -> int:
-    """Measure how fast simulator, planners, belief and start are here. It takes about three minutes on an idle machine,
-    some more the first time, and tells how far it is."""
+    """Measure how fast simulator, planners, belief and start are here. It takes about a minute of computing,
+    which was six and a half minutes on a very busy machine, more the first time, and tells how far it is."""
     from magic_pomdp.core.saving import check_writable
     from magic_pomdp.running.bench import run_bench
     from magic_pomdp.show.tables import bench_table
