@@ -63,10 +63,23 @@ def in_one_step(path: Path) -> Iterator[Path]:
         if not _is_running(other.name.split(".")[-2]):
             other.unlink(missing_ok=True)
     try:
-        yield temporary
-        temporary.replace(path)
+        with naming(path):
+            yield temporary
+            temporary.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # the folder may be gone, which is said already
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """What the system has against writing a file is said with the file's name: a full disk, say, does not know it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def _is_running(process: str) -> bool:

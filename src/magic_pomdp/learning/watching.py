@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from magic_pomdp.core.saving import in_one_step
+from magic_pomdp.core.saving import in_one_step, naming
 from magic_pomdp.results.metrics import METRICS, EvaluationReport, MetricsLine, Note, Progress
 
 CURVE = "learning-curve.png"
@@ -60,7 +60,7 @@ class MetricsFile(Watch):
         self._write(report)
 
     def _write(self, line: MetricsLine) -> None:
-        with self.path.open("ab") as file:
+        with naming(self.path), self.path.open("ab") as file:
             file.write(msgspec.json.encode(line) + b"\n")
 
 
