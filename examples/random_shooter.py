@@ -39,8 +39,8 @@ class RandomShooter:
 @kernel
 def shoot(task, context, particles, actions, tried, values, random, state, observation, count, step_limit):
     """Try sequences, each on 20 particles, until so many steps are simulated; True if there is no room for more."""
-    context, particles, actions, tried = borrow(context), borrow(particles), borrow(actions), borrow(tried)
-    random, state, observation = borrow(random), borrow(state), borrow(observation)
+    context, particles, actions, tried = borrow((context, particles, actions, tried), task)
+    random, state, observation = borrow((random, state, observation), task)
     while count[0].trials < len(tried) and (count[0].trials == 0 or count[0].steps < step_limit):
         sequence = tried[count[0].trials]
         for i in range(len(sequence)):

@@ -14,11 +14,12 @@ def a_record(episode=0, **changes):
 
 
 def an_evaluation(**changes):
-    """Every figure that is needed is 1."""
-    numbers = (int, float, float | None)
-    needed = [field for field in msgspec.structs.fields(Evaluation) if field.required and field.type in numbers]
+    """Every figure that is needed is 1, but for the shares of what did not succeed."""
+    about_it = {"task", "planner", "budget", "settings"}
+    needed = [field for field in msgspec.structs.fields(Evaluation) if field.required and field.name not in about_it]
     about = {"task": "tiger", "planner": "despot", "budget": Budget(steps=9), "seed": 3, "settings": {"xi": 0.5}}
-    about |= {"task_parameters": {"noise": 0.5}, "records": (a_record(0), a_record(1)), "episodes": 2}
+    about |= {"task_parameters": {"noise": 0.5}, "records": (a_record(0), a_record(1)), "failure_rate": 0.0}
+    about |= {"unfinished_rate": 0.0, "episodes": len(changes.get("records", ())) or 2}
     return Evaluation(**{**{field.name: 1 for field in needed}, **about, **changes})
 
 

@@ -12,9 +12,11 @@ import msgspec
 import pytest
 
 from magic_pomdp import Budget, __version__, cli
+from magic_pomdp.core import caching
 from magic_pomdp.core.settings import settings_of
 from magic_pomdp.planners.registry import find_planner, planner_names
 from magic_pomdp.results.recording import load_recording
+from magic_pomdp.running.doctor import Check
 from magic_pomdp.tasks.tiger import Tiger
 
 SMALL = ("--steps", "300", "--scenarios", "10", "--search-depth", "8", "--set", "max_steps=8")
@@ -120,7 +122,7 @@ BAD_INPUTS = {
     "tiger --planner macro-despt": "There is no planner 'macro-despt' (did you mean 'macro-despot'?)",
     "tiger --planner missing_file.py:Mine": "There is no file",
     "tiger --planner magic": "No trained generator ships for tiger",
-    "tiger --macro-length 0": "The setting macro_length must be a finite number of at least 1, not 0.",
+    "tiger --macro-length 0": "The setting macro_length must lie in [1, 10000], not 0.",
     "tiger --seconds 0": "A budget in seconds must be positive, not 0.0.",
     "tiger --seconds -1": "A budget in seconds must be positive, not -1.0.",
     "tiger --seconds nan": "A budget in seconds must be positive, not nan.",
@@ -128,14 +130,19 @@ BAD_INPUTS = {
     "tiger --steps -5": "A budget in primitive steps must be positive, not -5.",
     "tiger --seconds 1 --steps 1": "but both were given.",
     "tiger --episodes 0": "The number of episodes must be at least 1, not 0.",
+    "tiger --episodes 100001": "The number of episodes must be at most 100,000, not 100001.",
     "tiger --workers -1": "The number of workers must be at least 0, not -1.",
     "tiger --seed -1": "The seed must be at least 0, not -1.",
-    "tiger --scenarios 0": "The setting scenarios must be a finite number of at least 1, not 0.",
-    "tiger --search-depth 0": "The setting search_depth must be a finite number of at least 1, not 0.",
+    "tiger --scenarios 0": "The setting scenarios must lie in [1, 1000000], not 0.",
+    "tiger --search-depth 0": "The setting search_depth must lie in [1, 10000], not 0.",
+    "tiger --search-depth 1000000000": "The setting search_depth must lie in [1, 10000], not 1000000000.",
+    f"tiger --macro-length {10**20}": f"The setting macro_length must lie in [1, 10000], not {10**20}.",
+    f"tiger --tree-nodes {10**400}": f"The setting tree_nodes must lie in [1, 100000000], not {10**400}.",
+    f"tiger --steps {10**20}": f"A budget in primitive steps must be at most {10**15}, not {10**20}.",
     "tiger --xi 2": "The setting xi must lie in (0, 1], not 2.0.",
     "tiger --planner pomcpow --exploration nan": "exploration must be a finite number of at least 0, not nan.",
     "tiger --planner pomcpow --action-exponent 2": "The setting action_exponent must lie in [0, 1], not 2.0.",
-    "tiger --planner pomcpow --tree-nodes 0": "The setting tree_nodes must be a finite number of at least 1, not 0.",
+    "tiger --planner pomcpow --tree-nodes 0": "The setting tree_nodes must lie in [1, 100000000], not 0.",
     "tiger --set accuracy": "set as name=value, not 'accuracy'.",
     "tiger --set acuracy=1": "has no parameter 'acuracy' (did you mean 'accuracy'?)",
     "tiger --set accuracy=high": "The parameter accuracy must be of kind float, not 'high'.",
@@ -334,11 +341,11 @@ def test_tasks_are_listed(run):
 
 
 def test_check_prints_findings(run, monkeypatch):
-    import magic_pomdp.testing
+    import magic_pomdp.testing.apart
 
-    monkeypatch.setattr(magic_pomdp.testing, "check_task", lambda task: [])
+    monkeypatch.setattr(magic_pomdp.testing.apart, "check_task_apart", lambda task: [])
     assert run("check", "tiger")[:2] == (0, "tiger is fine.\n")
-    monkeypatch.setattr(magic_pomdp.testing, "check_task", lambda task: ["step [draws] on"])
+    monkeypatch.setattr(magic_pomdp.testing.apart, "check_task_apart", lambda task: ["step [draws] on"])
     code, out, _ = run("check", "tiger")
     assert code == 1
     assert "step [draws] on" in out
@@ -370,10 +377,27 @@ def test_doctor(run, monkeypatch):
     assert "Unset NUMBA_DISABLE_JIT" in out
 
 
+def test_doctor_finds_damaged_compiled_code(run, monkeypatch, tmp_path):
+    monkeypatch.setattr("magic_pomdp.running.doctor._first_plan", lambda: Check("plan", "made"))
+    monkeypatch.setattr("magic_pomdp.core.caching._folders", {tmp_path})
+    whole = caching._sealed(b"code" * 250_000)
+    for name in ("kernel-1.py311.sealed.nbi", "kernel-1.py311.sealed.1.nbc"):
+        (tmp_path / name).write_bytes(whole)
+    (tmp_path / "kernel-1.py311.nbi").write_bytes(b"of numba itself")
+    code, out, _ = run("doctor")
+    assert (code, "2 files, 2.0 MB, none damaged" in out) == (0, True)
+    damaged = tmp_path / "kernel-1.py311.sealed.1.nbc"
+    damaged.write_bytes(whole[:-1])
+    code, out, _ = run("doctor")
+    assert (code, "2 files, 2.0 MB, 1 damaged" in out, f"rm {damaged}" in out) == (1, True, True)
+
+
 def test_bench(run, monkeypatch, tmp_path):
     monkeypatch.setattr("magic_pomdp.running.bench._REPEATS", 1)
-    code, out, _ = run("bench", "--seconds", 0.01, "--json", "bench.json")
+    code, out, err = run("bench", "--seconds", 0.01, "--json", "bench.json")
     assert code == 0
+    assert "1 of 15: steps in the bare simulator …\n" in err
+    assert re.search(r"^15 of 15 \(about \d+ min left\): evaluate, from the shell", err, re.MULTILINE)
     measurements = json.loads((tmp_path / "bench.json").read_text())["measurements"]
     assert len(measurements) == 31
     assert all(found["value"] > 0 and found["ratio"] > 0 for found in measurements)
@@ -603,14 +627,14 @@ def test_report_of_what_was_evaluated(run, tmp_path, monkeypatch):
         (("report",), "Name at least one file or folder of results."),
         (("report", "none.json"), "There is no file or folder none.json."),
         (("report", "foreign.json"), "foreign.json holds no result of magic-pomdp"),
-        (("report", "damaged.record.gz"), "damaged.record.gz is not a recording, or is damaged."),
+        (("report", "damaged.record.gz"), "damaged.record.gz is damaged: it ends too early."),
         (("report", "empty"), "The folder empty holds no results"),
         (("report", "bench.json", "--out", "missing/r.html"), "There is no folder"),
         (("report", "bench.json", "--out", "empty"), "is a folder: name a file in it."),
         (("video",), "Name at least one recording"),
         (("video", "none.gz"), "There is no file none.gz."),
-        (("video", "foreign.json"), "foreign.json is not a recording, or is damaged."),
-        (("video", "damaged.record.gz", "--out", "a.gif"), "is not a recording, or is damaged."),
+        (("video", "foreign.json"), "foreign.json is not a recording: `magic-pomdp record` makes one."),
+        (("video", "damaged.record.gz", "--out", "a.gif"), "damaged.record.gz is damaged: it ends too early."),
         (("figures", "tigr"), "There is no task 'tigr'"),
         (("figures", "tiger", "--workers", "0"), "No trained generator ships for tiger"),
         (("figures", "vdp-tag", "--workers", "0"), "No trained generator ships for vdp-tag"),
@@ -650,7 +674,7 @@ def test_a_page_is_served_until_it_is_interrupted(tmp_path):
     ) as process:
         assert process.stdout is not None
         said = process.stdout.readline()
-        address = re.search(r"http://127\.0\.0\.1:\d+/", said)
+        address = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", said)
         assert address, (said, process.stderr and process.stderr.read())
         with urllib.request.urlopen(address[0], timeout=60) as page:
             assert b"tiger" in page.read()
@@ -699,3 +723,39 @@ def test_what_cannot_be_played_is_said(run, arguments, sentence):
     pytest.importorskip("websockets")
     code, _, err = run("play", *arguments, "--no-open")
     assert (code, sentence in err) == (2, True)
+
+
+# ------------------------------------------------------------------------------------- what lies in the present folder
+
+
+SHADOWS = (
+    *("shapely", "optuna", "torch", "msgspec", "rich", "json", "numba", "numpy", "tyro", "jinja2", "matplotlib", "PIL"),
+    *("multiprocessing", "pickle", "random", "selectors", "socket", "struct", "filelock", "websockets"),
+)
+
+
+BY_NAME, BY_MODULE = (Path(sys.executable).with_name("magic-pomdp"),), (sys.executable, "-m", "magic_pomdp")
+RESULT = Path(__file__).parents[1] / "benchmarks" / "light-dark_despot_0.1s.json"
+EVALUATE = ("--episodes", "1", "--workers", "1", *SMALL)
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments"),
+    [
+        (BY_NAME, ("evaluate", "tiger", *EVALUATE)),
+        (BY_MODULE, ("evaluate", "tiger", *EVALUATE)),
+        (BY_MODULE, ("evaluate", "own_task.py:Own", *EVALUATE)),
+        (BY_MODULE, ("tune", "tiger", "--trials", "1", "--episodes", "1", "--workers", "0", *SMALL)),
+        (BY_MODULE, ("report", RESULT, "--no-open")),
+        (BY_MODULE, ("train", "--help")),
+    ],
+)
+def test_no_file_takes_the_place_of_a_library(tmp_path, program, arguments):
+    for name in SHADOWS:
+        (tmp_path / f"{name}.py").write_text("open('run.txt', 'a').write(__name__ + ' ')\n")
+    (tmp_path / "neighbour.py").write_text("from magic_pomdp.tasks.tiger import Tiger\n")
+    (tmp_path / "own_task.py").write_text("from neighbour import Tiger as Own\n")
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run([*program, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "run.txt").exists(), (tmp_path / "run.txt").read_text()

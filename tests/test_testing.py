@@ -1,6 +1,7 @@
 """The checks pass what is right and name what is wrong."""
 
 import math
+import os
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ from magic_pomdp.planners import MacroDespotSettings
 from magic_pomdp.random import normal, uniform
 from magic_pomdp.tasks import task_names
 from magic_pomdp.tasks.tiger import Tiger
+from magic_pomdp.testing.apart import check_task_apart
 from magic_pomdp.testing.declaration import check_choices, check_class, primitive_actions
 
 POSITION, OUTCOME = range(2)
@@ -115,6 +117,28 @@ class SmallMirror(Corridor):
 class FixedGuide(Corridor):
     def guide(self, context, state, macro_actions, lengths):
         return 2
+
+
+class RarelyOutOfBounds(Corridor):
+    """Once in a hundred thousand steps, it writes where it should not."""
+
+    walk = Corridor.step
+
+    def step(self, context, state, action, random, observation):
+        if state[OUTCOME] == Outcome.RUNNING and uniform(random) < 1e-5:
+            state[99] = 1.0
+        return self.walk(context, state, action, random, observation)
+
+
+class RarelyReadsBeyond(Corridor):
+    def observation_key(self, observation):
+        cell = math.floor(observation[0] / self.noise)
+        return math.floor(observation[cell]) if observation[0] > 12.0 else cell
+
+
+class RarelyGuidesNowhere(Corridor):
+    def guide(self, context, state, macro_actions, lengths):
+        return 10**9 if 4.0 < state[POSITION] < 4.0001 else 0
 
 
 class NoName(Corridor):
@@ -234,7 +258,7 @@ class KeyTooLarge(Corridor):
 class Revives(Corridor):
     def step(self, context, state, action, random, observation):
         state[OUTCOME] = Outcome.RUNNING
-        return Corridor.step(self, context, state, action, random, observation)
+        return self.walk(context, state, action, random, observation)
 
 
 class DeniesTheTruth(Corridor):
@@ -470,6 +494,9 @@ def test_mistakes_seen_in_plain_python(task, function, mistake):
         (ExpectsTooMuchBeyond, "bound_within", "it is 10 for the state"),
         (UnobservedByNumpy, "step_unobserved", "sum(View(float64, 1))"),
         (ConditionsByNumpy, "condition", "sum(View(float64, 1))"),
+        (RarelyOutOfBounds, "step", "index 99 is out of bounds for axis 0 with size 2"),
+        (RarelyReadsBeyond, "observation_key", "is out of bounds for axis 0 with size 1"),
+        (RarelyGuidesNowhere, "guide", "it returned 1000000000"),
     ],
 )
 def test_mistakes_seen_once_compiled(task, function, mistake):
@@ -479,6 +506,27 @@ def test_mistakes_seen_once_compiled(task, function, mistake):
 def assert_found(task, function, mistake):
     findings = [str(finding) for finding in mp.testing.check_task(task)]
     assert any(text.startswith(f"{function}: ") and mistake in text for text in findings), findings
+
+
+class NeverReturns(Corridor):
+    def draw_context(self, random, context):
+        while True:
+            pass
+
+
+class EndsTheProcess(Corridor):
+    def upper_bound(self, context, state):
+        return float(os.abort() or 0.0)
+
+
+def test_a_process_apart_tells_of_what_never_returns():
+    (finding,) = check_task_apart(NeverReturns(), longest=5.0)
+    assert str(finding).startswith("draw_context: it has not returned for 5 s. Expected: that every call ends.")
+
+
+def test_a_process_apart_tells_of_what_crashes():
+    (finding,) = check_task_apart(EndsTheProcess())
+    assert str(finding).startswith("upper_bound: it ended the process (SIGABRT). Expected: that it returns.")
 
 
 class MacroActionsOfItsOwn(Corridor):

@@ -1,11 +1,14 @@
+import re
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
 
 import pytest
 
 from magic_pomdp import Task, make
-from magic_pomdp.core import registry
+from magic_pomdp.core import places, registry
 from magic_pomdp.core.registry import find_task
 from magic_pomdp.tasks import register_task, task_names
 from magic_pomdp.tasks.tiger import Tiger
@@ -178,3 +181,39 @@ def test_no_file_of_the_present_folder_takes_the_place_of_a_library(tmp_path):
     code = "import magic_pomdp as mp; mp.make('light-dark'); mp.make('my_own:Own'); mp.make('crowd-driving', cars=1)"
     found = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert (found.returncode, found.stdout) == (0, "run\n"), found.stderr
+
+
+def test_an_installed_module_does_not_open_the_present_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert find_task("magic_pomdp.tasks.tiger:Tiger") is Tiger
+    with pytest.raises(ValueError, match="no module 'no_such_module_anywhere'"):
+        find_task("no_such_module_anywhere:Own")
+    assert str(tmp_path) not in sys.path
+
+
+def test_a_files_folder_is_opened_and_not_the_present_one(tmp_path, monkeypatch):
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "own_in_a_folder.py").write_text("from magic_pomdp.tasks.tiger import Tiger as Own\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert find_task("tasks/own_in_a_folder.py:Own") is Tiger
+    assert sys.path[-1] == str(tmp_path / "tasks")
+    assert str(tmp_path) not in sys.path
+
+
+def test_no_file_is_taken_for_a_library_that_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr(places, "OPTIONAL_LIBRARIES", ("library_that_is_missing",))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "own_beside_it.py").write_text("from magic_pomdp.tasks.tiger import Tiger as Own\n")
+    (tmp_path / "library_that_is_missing.py").write_text("")
+    with pytest.raises(ValueError, match="has a module named 'library_that_is_missing', which would be taken for"):
+        find_task(f"{tmp_path / 'own_beside_it.py'}:Own")
+    assert str(tmp_path) not in sys.path
+
+
+def test_all_libraries_that_may_be_missing_are_known():
+    declared = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    lines = [line for extra in ("learn", "show", "tune") for line in declared["optional-dependencies"][extra]]
+    names = {re.split("[<>=]", line)[0].replace("-", "_").replace("pillow", "PIL") for line in lines}
+    assert names == set(places.OPTIONAL_LIBRARIES)

@@ -1,8 +1,12 @@
 import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
-from magic_pomdp.core.saving import check_writable, claimed, save_bytes
+from magic_pomdp.core.saving import check_writable, claimed, save_bytes, save_elsewhere
 
 
 def test_saved_data_comes_back_and_nothing_else_is_left(tmp_path):
@@ -68,3 +72,56 @@ def test_a_folder_has_one_process_at_a_time(tmp_path):
     with claimed(tmp_path):
         pass
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == []
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    folder = tmp_path / "gone"
+    with pytest.raises(OSError, match="No such file or directory") as failure:
+        save_bytes(folder / "result.json", b"new")
+    assert failure.value.filename == str(folder / "result.json")
+
+
+def test_a_full_disk_keeps_the_old_file_and_is_told_of_it(tmp_path):
+    path = tmp_path / "result.json"
+    path.write_text("old")
+    script = f"""
+import resource
+from pathlib import Path
+from magic_pomdp.core.saving import save_bytes
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    save_bytes(Path({str(path)!r}), bytes(10**6))
+except OSError as error:
+    print(error.strerror, error.filename)
+"""
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert told == f"File too large {path}\n"
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_has_no_room_is_kept_elsewhere(tmp_path, monkeypatch):
+    spare, home = tmp_path / "spare", tmp_path / "home"
+    for folder in (spare, home):
+        folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(spare))
+    monkeypatch.setenv("HOME", str(home))
+    first = save_elsewhere("result.json", lambda path: save_bytes(path, b"1"))
+    second = save_elsewhere("result.json", lambda path: save_bytes(path, b"2"))
+    assert (first.read_bytes(), second.read_bytes()) == (b"1", b"2")  # none takes the place of another
+    assert first.parent.parent == second.parent.parent == spare
+
+    def save_at_home(path: Path) -> None:
+        if spare in path.parents:
+            raise OSError(28, "No space left on device")
+        save_bytes(path, b"3")
+
+    third = save_elsewhere("result.json", save_at_home)
+    assert third.parent.parent == home
+    assert len(list(spare.iterdir())) == 2  # no empty folder stays
+
+    def save_nowhere(path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    assert save_elsewhere("result.json", save_nowhere) is None
+    assert len(list(home.iterdir())) == 1

@@ -4,9 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import config, njit
 
+from magic_pomdp.core.compiling import checked
 from magic_pomdp.core.views import borrow
+from magic_pomdp.tasks.tiger import Tiger
 
 pytestmark = pytest.mark.jit_off
 
@@ -121,3 +123,40 @@ def test_slices_with_a_step_are_refused(jit):
 def test_only_contiguous_arrays_can_be_borrowed(jit):
     with pytest.raises(Exception, match="C-contiguous"):
         use_vector(np.arange(10.0)[::2])
+
+
+@njit
+def use_for(task, vector, matrix, index, column):
+    vector, matrix = borrow((vector, matrix), task)
+    vector[index] += 1.0
+    matrix[1, column] = vector[index]
+    return matrix[1][column] + vector[1:][0]
+
+
+def test_a_checked_tasks_views_work_as_others_do():
+    for task in (Tiger(), checked(Tiger())):
+        vector, matrix = np.arange(3.0), np.zeros((2, 4))
+        assert use_for(task, vector, matrix, -1, 3) == 4.0
+        assert (vector[2], matrix[1, 3]) == (3.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("index", "column", "message"),
+    [
+        (99, 0, "index 99 is out of bounds for axis 0 with size 3"),
+        (-4, 0, "index -4 is out of bounds for axis 0 with size 3"),
+        (0, 4, "index 4 is out of bounds for axis 1 with size 4"),
+    ],
+)
+def test_a_checked_tasks_views_have_bounds(index, column, message):
+    vector, matrix = np.zeros(3), np.zeros((2, 4))
+    with pytest.raises(IndexError, match=message):
+        use_for(checked(Tiger()), vector, matrix, index, column)
+    assert not matrix.any()
+
+
+def test_numbas_own_switch_makes_every_task_a_checked_one(jit, monkeypatch):
+    assert not Tiger()._numba_type_.checked
+    monkeypatch.setattr(config, "BOUNDSCHECK", 1)
+    assert Tiger()._numba_type_ == checked(Tiger())._numba_type_
+    assert Tiger()._numba_type_.checked

@@ -114,13 +114,16 @@ def test_another_question_is_refused(tmp_path):
     with pytest.raises(ValueError, match="was begun with task parameters"):
         ask(tmp_path, task=Target(blur=0.2))
     question = json.loads((tmp_path / "question.json").read_text())
+    (tmp_path / "question.json").write_text(json.dumps(question | {"derived": "0123456789abcdef"}))
+    with pytest.raises(ValueError, match="was begun with another content of a file"):
+        ask(tmp_path)
     del question["training"]["mirror"]  # by a version that knew no mirror images
     (tmp_path / "question.json").write_text(json.dumps(question))
     with pytest.raises(ValueError, match="was begun with mirror False: ask the same"):
         ask(tmp_path)
     for text in ("[", "[]", "{}"):
         (tmp_path / "question.json").write_text(text)
-        with pytest.raises(ValueError, match=r"question\.json cannot be read"):
+        with pytest.raises(ValueError, match=r"question\.json is .*damaged.*\. Choose another folder\.$"):
             ask(tmp_path)
 
 
@@ -138,7 +141,7 @@ def test_an_ablation_of_software_0_1_0_goes_on(tmp_path):
         ask(tmp_path, dataclasses.replace(SHORT, batch=8, macro_length=2))
     del flat["settings"]
     path.write_text(json.dumps(flat))
-    with pytest.raises(ValueError, match=r"question\.json cannot be read"):
+    with pytest.raises(ValueError, match=r"question\.json is .*damaged.*\. Choose another folder\.$"):
         ask(tmp_path)
 
 
@@ -152,7 +155,7 @@ def test_an_ablation_of_software_0_1_0_goes_on(tmp_path):
         ({"changes": ("batches=3",)}, "no setting 'batches' to compare like this .did you mean 'batch'"),
         ({"changes": ("batch",)}, "changed as name=value, not 'batch'"),
         ({"changes": ("batch=many",)}, "The setting batch cannot be 'many'"),
-        ({"changes": ("batch=0",)}, "batch must be a finite number of at least 1, not 0"),
+        ({"changes": ("batch=0",)}, r"batch must lie in \[1, 100000\], not 0"),
         ({"changes": ("mirror=2",)}, "The setting mirror cannot be '2'"),
         ({"changes": ("patience=True",)}, "The setting patience cannot be 'True'"),
         ({"changes": ("seed=2",)}, "no setting 'seed' to compare like this"),
@@ -198,7 +201,7 @@ def test_ablate_and_curves(run, tmp_path):  # noqa: F811
     [
         (["ablate", "tigr"], "There is no task 'tigr'"),
         (["ablate", "tiger", "--seeds", "0"], "seeds must be at least 1"),
-        (["ablate", "tiger", "--batch", "0"], "batch must be a finite number of at least 1"),
+        (["ablate", "tiger", "--batch", "0"], "batch must lie in [1, 100000], not 0."),
         (["ablate", "tiger", "--seconds", "1", "--steps", "1"], "seconds"),
         (["ablate", "tiger", "--out", "file"], "cannot be made"),
         (["curves"], "at least one folder"),

@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from magic_pomdp.learning.checkpoint import CheckpointFile, checkpoints, load_checkpoint, save_checkpoint
-from magic_pomdp.magic.arrays import load_arrays, save_arrays
+from magic_pomdp.magic.arrays import load_arrays, save_arrays, signed
 from magic_pomdp.magic.model import ModelFile
 from magic_pomdp.magic.shape import GeneratorShape
 
@@ -45,6 +45,10 @@ def test_what_is_saved_is_loaded(tmp_path):
         np.testing.assert_array_equal(arrays[name], array)
         assert arrays[name].dtype == array.dtype
     assert [file.name for file in tmp_path.iterdir()] == ["x.safetensors"]
+
+
+def test_the_same_content_gives_the_same_file():
+    assert len({signed(ARRAYS, '{"α": "é/"}') for _ in range(20)}) == 1
 
 
 def test_any_damage_is_noticed(tmp_path):

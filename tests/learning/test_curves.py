@@ -15,7 +15,7 @@ def make_training(folder, points, task="light-dark", **settings):
     folder.mkdir()
     about = {"task": task, "task_parameters": {}, "space": {"length": 6}, "settings": {"seed": 0, **settings}}
     (folder / "settings.json").write_text(json.dumps(about))
-    lines = [json.dumps(line) for line in ({"event": "progress"}, *points)]
+    lines = [json.dumps(line) for line in ({"event": "note", "text": "Learning begins."}, *points)]
     (folder / "metrics.jsonl").write_text("\n".join([*lines, '{"event": "eval']))
     return folder
 

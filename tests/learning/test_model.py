@@ -305,7 +305,7 @@ def test_a_training_without_time_to_learn_says_so(run):
     ("arguments", "sentence"),
     [
         (["tigr"], "There is no task 'tigr'"),
-        (["tiger", "--batch", "0"], "batch must be a finite number of at least 1"),
+        (["tiger", "--batch", "0"], "batch must lie in [1, 100000], not 0."),
         (["tiger", "--out", "empty", "--resume"], "There is no training in empty to resume"),
         (["tiger", "--out", "file"], "cannot be made"),
     ],

@@ -12,10 +12,10 @@ from magic_pomdp.planners import MacroDespotSettings
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"batch": 0}, "batch must be a finite number of at least 1, not 0"),
+        ({"batch": 0}, r"batch must lie in \[1, 100000\], not 0"),
         ({"macro_length": 0}, "macro_length must be a finite number of at least 1"),
         ({"seed": -1}, "seed must be a finite number of at least 0"),
-        ({"workers": -1}, "workers must be a finite number of at least 0"),
+        ({"workers": -1}, r"workers must lie in \[0, 1000\]"),
         ({"updates_per_plan": 0.0}, "updates_per_plan must be a finite number above 0"),
         ({"critic_rate": float("nan")}, "critic_rate must be a finite number above 0, not nan"),
         ({"std": 0.5}, "std must lie between std_min"),
@@ -23,6 +23,11 @@ from magic_pomdp.planners import MacroDespotSettings
         ({"critic": "best"}, "critic is one of set, flat: 'best'"),
         ({"conditioning": "all"}, "conditioning is one of belief"),
         ({"updates": None}, "needs an end"),
+        ({"seed": 2**64}, r"The seed must be below 2\^64, not 18446744073709551616\."),
+        ({"batch": 10**400}, "batch must lie in"),
+        ({"minutes": 10**400}, "minutes must be a finite number above 0"),
+        ({"particles": 10**5}, "particles must lie in"),
+        ({"generator_width": 10**9}, "generator_width must lie in"),
     ],
 )
 def test_bad_settings_are_refused(change, sentence):
@@ -42,8 +47,8 @@ def test_the_length_is_set_or_advised():
 
 def test_what_a_resumed_training_may_set_anew():
     assert {
-        "minutes", "updates", "patience", "workers", "evaluate_minutes", "evaluation_episodes", "evaluation_steps",
-        "checkpoint_minutes", "keep",
+        "minutes", "updates", "patience", "workers", "evaluate_minutes", "evaluate_updates", "evaluation_episodes",
+        "evaluation_steps", "checkpoint_minutes", "keep",
     } == CHANGEABLE  # fmt: skip
     assert settings(updates=7, keep=1, evaluation_steps=5).differences(TINY.values()) == []
     assert settings(batch=7, updates=7, seed=2).differences(TINY.values()) == ["batch", "seed"]

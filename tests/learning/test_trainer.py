@@ -16,7 +16,7 @@ from magic_pomdp.core.saving import claimed
 from magic_pomdp.learning import TrainSettings, train
 from magic_pomdp.learning import trainer as trainer_module
 from magic_pomdp.learning.checkpoint import CheckpointFile, checkpoints, load_checkpoint
-from magic_pomdp.learning.collecting import Collecting
+from magic_pomdp.learning.collecting import EVALUATION, TRAINING, Collecting, Collector
 from magic_pomdp.learning.learner import Diverged, Learner
 from magic_pomdp.learning.state import TrainingState
 from magic_pomdp.learning.trainer import Trainer
@@ -58,6 +58,13 @@ def test_a_training_of_a_task_that_has_got_more_parameters_since_can_be_resumed(
     state._check_same(with_parameters(max_steps=1, derived=[1.0, 2.0]))
     with pytest.raises(ValueError, match=r"has another task's parameters .*'max_steps': 2"):
         state._check_same(with_parameters(max_steps=2))
+
+
+def test_another_content_of_a_file_that_the_task_reads_is_noticed(tmp_path):
+    state = TrainingState(Target(), TINY, tmp_path)
+    state._check_same(msgspec.structs.replace(state.question, derived=""))  # of a version that did not keep it
+    with pytest.raises(ValueError, match="was begun with another content of a file"):
+        state._check_same(msgspec.structs.replace(state.question, derived="0123456789abcdef"))
 
 
 def test_what_a_task_derives_from_its_parameters_is_none_of_them(tmp_path):
@@ -146,6 +153,42 @@ def test_a_resumed_training_is_the_same_as_an_uninterrupted_one(tmp_path, interr
     train(Target(), TINY, tmp_path / "parts", resume=True, watch=Lines(said.append))
     assert said[0].startswith(f"Resumed after {interruption} updates")
     assert_same(state_of(tmp_path / "whole"), state_of(tmp_path / "parts"))
+
+
+def test_a_counted_training_gives_the_same_file_whenever_it_is_run(tmp_path, monkeypatch):
+    """The clock runs differently in each of them, and the last two are interrupted: in the first evaluation, and
+    between two updates."""
+    counted = settings(evaluate_updates=7, evaluate_minutes=1e-4, evaluation_episodes=4)
+
+    def interrupted(number, purpose):
+        def run(self, job, whole=Collector.run):
+            if (job.purpose, job.number) == (purpose, number):
+                os.kill(os.getpid(), signal.SIGINT)
+            return whole(self, job)
+
+        return run
+
+    products, curves = [], []
+    for name, at in (("one", None), ("two", None), ("three", (2, EVALUATION)), ("four", (63, TRAINING))):
+        folder = tmp_path / name
+        if at is not None:
+            with monkeypatch.context() as patch:
+                patch.setattr(Collector, "run", interrupted(*at))
+                assert train(Target(), counted, folder).stopped_by == "interrupt"
+        trained = train(Target(), counted, folder, resume=at is not None)
+        products.append((folder / "best.safetensors").read_bytes())
+        curves.append([(report.updates, report.return_mean) for report in trained.curve])
+    assert [updates for updates, _ in curves[0]] == [7, 14, 21, 28, 35, 42, 49, 56, 60]
+    assert curves[1:] == curves[:1] * 3
+    assert products[1:] == products[:1] * 3
+    assert load_model(tmp_path / "one" / "best.safetensors").card.minutes is None
+
+
+def test_evaluations_are_counted_where_nothing_else_decides():
+    assert settings(workers=0, updates=50).updates_to_evaluation == 1000
+    assert settings(workers=0, updates=None, minutes=1.0).updates_to_evaluation is None
+    assert settings(workers=2).updates_to_evaluation is None
+    assert settings(workers=2, evaluate_updates=30).updates_to_evaluation == 30
 
 
 def test_a_finished_training_has_nothing_to_resume(tmp_path):

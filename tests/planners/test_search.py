@@ -1,6 +1,8 @@
 """What every planner does with a belief and its context, and with a budget."""
 
 import dataclasses
+import pickle
+import threading
 import time
 
 import numpy as np
@@ -126,3 +128,49 @@ def test_there_is_always_a_trial_even_if_no_time_is_left():
     assert not spend(Budget(seconds=1e-9), time.perf_counter() - 1.0, search.counters, search)
     assert len(search.limits) == 1
     assert search.counters[0].trials >= 1
+
+
+def test_a_second_thread_is_refused(planner, belief, monkeypatch):
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow_spend(*given):
+        inside.set()
+        assert go_on.wait(60.0)
+        return spend(*given)
+
+    monkeypatch.setattr(f"{type(planner).__module__}.spend", slow_spend)
+    plans = []
+    first = threading.Thread(target=lambda: plans.append(plan(planner, belief)))
+    first.start()
+    assert inside.wait(60.0)
+    with pytest.raises(RuntimeError, match="planning in another thread: give each thread a planner of its own"):
+        plan(planner, belief)
+    go_on.set()
+    first.join()
+    assert plans == [plan(planner, belief)]  # and the first one's plan is as ever
+
+
+def test_a_planner_can_be_sent_to_another_process_while_it_plans(planner, belief):
+    with planner._turn:
+        other = pickle.loads(pickle.dumps(planner._turn))
+    with other, pytest.raises(RuntimeError), other:
+        pass
+
+
+def test_a_second_thread_cannot_update_a_belief(belief):
+    action, observation = np.zeros(LIGHT_DARK.action_size), np.zeros(LIGHT_DARK.observation_size)
+    with belief._turn, pytest.raises(RuntimeError, match="in use in another thread"):
+        belief.update(action, observation)
+
+
+class GuidesNowhere(type(LIGHT_DARK)):
+    def guide(self, context, state, macro_actions, lengths):
+        return len(lengths)
+
+
+@pytest.mark.jit_off
+def test_a_guide_that_names_no_macro_action_is_refused():
+    task = GuidesNowhere()
+    planner = MacroDespot(task, settings=MacroDespotSettings(scenarios=5, search_depth=4, default_policy="guided"))
+    with pytest.raises(ValueError, match="guide returned a number that none of the macro-actions has"):
+        plan(planner, Belief.initial(task, CONTEXT, 100, seed=1))

@@ -134,6 +134,28 @@ def changed(result, place, value):
         (["budget"], {}, "is damaged at $.budget: a budget is either seconds or primitive steps, but neither were"),
         (["budget", "steps"], -1, "is damaged at $.budget: a budget in primitive steps must be positive, not -1."),
         (["settings", "xi"], [], "is damaged at $.settings[...]: expected bool | int | float | str | null, got array."),
+        (["records", 1, "steps"], -1, "is damaged at $.records[1].steps: expected int >= 0."),
+        (["records", 1, "steps"], True, "is damaged at $.records[1].steps: expected int, got bool."),
+        (["records", 1, "belief_error"], -0.5, "is damaged at $.records[1].belief_error: expected float >= 0.0."),
+        (["episodes"], 3, "is damaged at $: records must have 3 entries, one for each of the episodes, not 2."),
+        (["episodes"], 10**90, "is damaged at $.episodes: expected int <= 9007199254740992."),
+        (["success_rate"], 1.5, "is damaged at $.success_rate: expected float <= 1.0."),
+        (
+            ["success_rate"],
+            0.5,
+            "is damaged at $: success_rate, failure_rate and unfinished_rate must add up to 1, not",
+        ),
+        (["return_stderr"], -1, "is damaged at $.return_stderr: expected float >= 0.0."),
+        (["return_mean"], 1e300, "is damaged at $.return_mean: expected a finite number below 1e+100."),
+        (["statistics", "distance", "stderr"], -1, "is damaged at $.statistics[...].stderr: expected float >= 0.0."),
+        (["seed"], -1, "is damaged at $: seed must lie in [0, 2^64), not at -1."),
+        (["seed"], 2**64, "is damaged at $: seed must lie in [0, 2^64), not at 18446744073709551616."),
+        (["task"], "", "is damaged at $.task: expected str of length >= 1."),
+        (["planner"], "", "is damaged at $.planner: expected str of length >= 1."),
+        (["macro_length"], 0, "is damaged at $.macro_length: expected int >= 1."),
+        (["records", 1, "outcome"], "a\x1b[2J", r"is damaged at $.records[1].outcome: invalid enum value 'a\x1b[2J'."),
+        (["version"], 0, "is damaged at $.version: expected int >= 1."),
+        (["version"], True, "is damaged at $.version: expected int, got bool."),
         (["version"], 99, f"is of format 99, made by magic-pomdp {__version__}, and this version reads formats up to"),
         (["version"], "0.1.0", "is damaged at $.version: expected int, got str."),
         (["kind"], "poem", "holds no result of magic-pomdp"),
@@ -185,6 +207,37 @@ def test_files_that_are_none_are_refused_in_one_sentence(tmp_path, content, sent
     with pytest.raises(ValueError, match=re.escape(f"{path} {sentence}")) as caught:
         read(path)
     assert type(caught.value) in (ValueError, Damaged)
+
+
+def test_parts_must_fit_together(tmp_path):
+    path = tmp_path / "result.json"
+    for result, place, value, sentence in (
+        (EACH_KIND[2], ["task"], "other", "$: evaluations must all be of other, not of tiger."),
+        (EACH_KIND[2], ["evaluations"], [], "$.evaluations: expected array of length >= 1."),
+        (
+            EACH_KIND[3],
+            ["curves", 0, "points", 0, "minutes"],
+            -1,
+            "$.curves[0].points[0].minutes: expected float >= 0.0.",
+        ),
+        (EACH_KIND[4], ["seed"], -1, "$: seed must lie in [0, 2^64), not at -1."),
+        (EACH_KIND[5], ["rows", 0, "success_rate"], 2, "$.rows[0].success_rate: expected float <= 1.0."),
+        (EACH_KIND[6], ["measurements", 0, "value"], -1, "$.measurements[0].value: expected float >= 0.0."),
+        (EACH_KIND[6], ["repeats"], -1, "$.repeats: expected int >= 0."),
+    ):
+        path.write_text(json.dumps(changed(result, place, value)))
+        with pytest.raises(Damaged, match=re.escape(f"{path} is damaged at {sentence}")):
+            read(path)
+    with pytest.raises(ValueError, match="must be evaluated on the same episodes"):
+        Ablation.of("tiger", evaluation(), (a_training(), a_training(seed=1, evaluation=evaluation(records=()))))
+
+
+def test_more_than_can_be_read_is_not_written(tmp_path, monkeypatch):
+    path = tmp_path / "result.json"
+    monkeypatch.setattr("magic_pomdp.core.reading.MOST_VALUES", 100)
+    with pytest.raises(ValueError, match=r"result\.json holds more than the 100 values that are read\."):
+        write(path, evaluation())
+    assert not path.exists()
 
 
 def test_a_missing_file_is_named(tmp_path):

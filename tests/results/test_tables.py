@@ -8,6 +8,7 @@ from rich.console import Console
 from small_results import a_record, a_training, an_evaluation
 
 from magic_pomdp import Budget
+from magic_pomdp.cli.shared import complain, progress_bar, show
 from magic_pomdp.results.evaluation import Mean
 from magic_pomdp.results.speed import Bench, Measurement
 from magic_pomdp.results.training import Ablation
@@ -146,3 +147,39 @@ def test_words():
     assert mean_words(148.58, 1.9587) == "148.6 ± 2.0"
     assert mean_words(1234.0, 56.0) == "1,234 ± 56"
     assert mean_words(3.0, 0.0) == "3.00 ± 0.00"
+
+
+BAD = "[/x][bold]\x1b[2J\nx\x9b\u202e"
+SHOWN = r"[/x][bold]\x1b[2J\nx\x9b\u202e"
+
+
+def bad_tables():
+    """Every table, with a name in every place for one that a terminal might take for something else."""
+    bad = {"task": BAD, "planner": BAD, "label": BAD, "statistics": {BAD: Mean(mean=1.0, stderr=0.1)}}
+    one = an_evaluation(**bad)
+    yield comparison_table(BAD, [one])
+    yield evaluation_table(one)
+    yield difference_table(one, [(one, difference(one, one))])
+    trial = Trial(settings={BAD: 0.5}, return_mean=1.0, return_stderr=0.5)
+    yield tuning_table(Tuning(task=BAD, planner=BAD, trials=(trial,)))
+    yield ablation_table(Ablation.of(BAD, one, (a_training(conditioning=BAD, critic=BAD, change=BAD),)))
+    yield bench_table(Bench(processor=BAD, measurements=(Measurement(name=BAD, value=1.0, unit=BAD, ratio=1.0),)))
+
+
+def test_names_are_only_text_in_every_table():
+    for table in bad_tables():
+        console = Console(width=2000, file=io.StringIO(), force_terminal=True, color_system=None)
+        console.print(table)
+        shown = console.file.getvalue()
+        assert SHOWN in shown
+        assert not any(letter in shown for letter in ("\x1b[2J", "\x9b", "\u202e"))
+
+
+def test_what_is_said_in_a_terminal_is_only_text(capsys):
+    show(f"Saved as {BAD}")
+    assert complain(f"There is no file {BAD}.", 2) == 2
+    with progress_bar("episodes", 1, BAD) as update:
+        update(description=BAD)
+    said = capsys.readouterr()
+    assert said.out == "Saved as [/x][bold]\\x1b[2J\nx\\x9b\\u202e\n"
+    assert said.err == f"magic-pomdp: There is no file {SHOWN}.\n"

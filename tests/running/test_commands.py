@@ -12,12 +12,14 @@ from magic_pomdp.running.commands import (
     LONGEST_MESSAGE,
     ChangePace,
     ChangePlanner,
+    Mailbox,
     Move,
     NewEpisode,
     OneStep,
     Pause,
     Play,
     Watchers,
+    newest,
     read_command,
 )
 from magic_pomdp.scene import Handle, Scene
@@ -153,3 +155,39 @@ def answer_to(text):
         return read(text)
     except ValueError as error:
         return str(error)
+
+
+# --------------------------------------------------------------------------------------------------------- on their way
+
+
+def test_only_the_newest_of_each_kind_counts():
+    commands = [Move(0, 1.0, 1.0), Play(), Move(1, 2.0, 2.0), ChangePace(2.0), Pause(), Move(0, 3.0, 3.0), Play()]
+    assert newest(commands) == [Move(1, 2.0, 2.0), ChangePace(2.0), Pause(), Move(0, 3.0, 3.0), Play()]
+
+
+def test_a_mailbox_holds_few_commands_however_many_come():
+    sent = []
+    mailbox = Mailbox(sent.append)
+    mailbox.put(Play())
+    assert sent == [[Play()]]  # a session that is free gets it at once
+    for number in range(10_000):
+        for command in (Move(number % 3, number, 0.0), ChangePace(1.0 + number % 900), OneStep(), Watchers(number)):
+            mailbox.put(command)
+    assert len(sent) == 1  # it has not obeyed yet
+    mailbox.obeyed()
+    assert len(sent) == 2
+    assert set(sent[1]) == {
+        Move(0, 9999, 0.0), Move(1, 9997, 0.0), Move(2, 9998, 0.0), ChangePace(100.0), OneStep(), Watchers(9999),
+    }  # fmt: skip
+    mailbox.obeyed()
+    mailbox.obeyed()
+    assert len(sent) == 2
+    mailbox.put(NewEpisode())
+    assert sent[2] == [NewEpisode()]
+
+
+def test_a_session_that_has_died_takes_no_commands():
+    def fail(commands):
+        raise BrokenPipeError
+
+    Mailbox(fail).put(Play())

@@ -34,6 +34,12 @@ def test_an_older_result_may_lack_a_parameter():
     assert difference(evaluation([1.0, 2.0]), evaluation([1.0, 2.0], task_parameters={})).mean == 0.0
 
 
+def test_a_parameter_does_not_hide_the_seed():
+    one, other = ({"task_parameters": {"seed": 1, "task": "x"}, "seed": seed} for seed in (3, 4))
+    with pytest.raises(ValueError, match=r"another seed each \(3 and 4\)"):
+        difference(evaluation([1.0, 2.0], **one), evaluation([1.0, 2.0], **other))
+
+
 @pytest.mark.parametrize(
     ("other", "sentence"),
     [

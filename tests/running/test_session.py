@@ -20,7 +20,7 @@ from magic_pomdp.running.commands import (
     Watchers,
 )
 from magic_pomdp.running.episode import NOT_PLANNED
-from magic_pomdp.running.session import Session
+from magic_pomdp.running.session import Session, run_session
 from magic_pomdp.tasks.light_dark import LightDark
 
 GOAL, LIGHT, ROBOT = range(3)
@@ -299,3 +299,32 @@ def test_the_past_is_relived_in_its_own_context(monkeypatch):
     monkeypatch.setattr(belief, "_condition", watch)
     belief.update([1.0, 0.0], [1.0, 3.0, -3.0])
     assert contexts[:3] == [after.tolist(), before.tolist(), after.tolist()]
+
+
+class Flood:
+    """A connection through which commands come without end, or nearly; it keeps the names of what was reported."""
+
+    def __init__(self, commands, times):
+        self.commands, self.times, self.told = commands, times, []
+
+    def poll(self, timeout=0.0):
+        return True
+
+    def recv(self):
+        if not self.times:
+            raise EOFError
+        self.times -= 1
+        return self.commands
+
+    def send(self, message):
+        self.told.append(message[0])
+
+
+def test_it_plans_and_acts_on_while_commands_flood_in(monkeypatch):
+    monkeypatch.setattr("magic_pomdp.running.session.follow_parent", lambda: None)
+    flood = Flood([Watchers(1), QUICKLY, Play(), Move(LIGHT, 1.0, 5.0)], times=20)
+    run_session(flood, make("light-dark", max_steps=12), PlannerFactory(budget=Budget(seconds=0.005)), 0)
+    assert flood.told.count("obeyed") == flood.told.count("plan") == 20
+    flood = Flood([Watchers(1), QUICKLY, Play()], times=100)
+    run_session(flood, make("light-dark", max_steps=12), PlannerFactory(budget=Budget(seconds=0.005)), 0)
+    assert flood.told.count("episode") > 1  # they run to their ends

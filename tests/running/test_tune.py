@@ -1,5 +1,10 @@
 import dataclasses
+import errno
 import json
+import os
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -106,6 +111,111 @@ def test_bad_numbers_are_refused_before_anything_is_stored(tmp_path):
     with pytest.raises(ValueError, match="seed must be at least 0, not -1"):
         run(tmp_path / "tiger.log", 1, seed=-1)
     assert list(tmp_path.iterdir()) == []
+
+
+# ----------------------------------------------------------------------------------------------------- faults of files
+
+
+def test_trials_of_other_code_are_not_mixed_with_new_ones(tmp_path, monkeypatch):
+    storage = tmp_path / "tiger.log"
+    run(storage, 1)
+    before = storage.read_bytes()
+    monkeypatch.setattr("magic_pomdp.running.evaluating.code_digest", lambda _: "0123456789abcdef")
+    with pytest.raises(ValueError, match=r"tiger\.log holds a search of other code, .*: name another file\.$"):
+        run(storage, 2)
+    assert storage.read_bytes() == before
+
+
+@pytest.mark.parametrize("missing", [("code",), ("code", "software", "settings", "macro_length")])
+def test_a_search_of_before_is_refused_with_the_reason(missing, tmp_path):
+    """Such as one of version 0.1.0."""
+    storage = tmp_path / "tiger.log"
+    run(storage, 1)
+    lines = [json.loads(line) for line in storage.read_text().splitlines()]
+    for line in lines:
+        for name in missing:
+            line.get("user_attr", {}).get("question", {}).pop(name, None)
+    storage.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    with pytest.raises(ValueError, match="of an earlier version, which did not keep what code it was of"):
+        run(storage, 2)
+
+
+def test_half_a_last_line_is_cut_off_with_a_sentence(tmp_path):
+    storage, notes = tmp_path / "tiger.log", []
+    whole, _ = run(storage, 2)
+    with storage.open("a") as file:
+        file.write('{"op_code":6,"worker_')
+    again, numbers = run(storage, 3, on_note=notes.append)
+    assert numbers == [2]
+    assert all(trial in again.trials for trial in whole.trials)
+    assert notes == [f"{storage} ended in half a line, which is cut off: it goes on with what was whole."]
+    assert all(json.loads(line) for line in storage.read_text().splitlines())
+
+
+@pytest.mark.parametrize("damage", [b'{"op_code":', b"[]", b'{"op_code":"x"}', b"\xff", b'{"op_code":NaN}'])
+def test_a_damaged_line_is_named(damage, tmp_path):
+    storage = tmp_path / "tiger.log"
+    run(storage, 1)
+    lines = storage.read_bytes().split(b"\n")
+    lines[3] = damage
+    storage.write_bytes(b"\n".join(lines))
+    with pytest.raises(ValueError, match=r"^Line 4 of .*tiger\.log is .*\.$"):
+        run(storage, 2)
+    assert storage.read_bytes() == b"\n".join(lines)
+
+
+@pytest.mark.parametrize("line", ['{"op_code":99}', '{"op_code":6,"worker_id":"w"}'])
+def test_a_line_that_makes_no_sense_is_no_traceback(line, tmp_path):
+    storage = tmp_path / "tiger.log"
+    run(storage, 1)
+    with storage.open("a") as file:
+        file.write(f"{line}\n")
+    with pytest.raises(ValueError, match=r"tiger\.log is damaged: optuna cannot go on with it"):
+        run(storage, 2)
+
+
+def test_a_trial_that_returned_no_number_is_named(tmp_path):
+    storage = tmp_path / "tiger.log"
+    run(storage, 1)
+    text = storage.read_text()
+    value = next(line["values"] for line in map(json.loads, text.splitlines()) if line.get("values"))
+    storage.write_text(text.replace(f'"values":{json.dumps(value)}', '"values":["much"]'))
+    with pytest.raises(ValueError, match=r"Trial 0 of .*tiger\.log is damaged at \$\.return_mean: expected float"):
+        run(storage, 2)
+
+
+def test_a_full_disk_leaves_no_half_line_and_the_same_call_goes_on(tmp_path, monkeypatch):
+    storage, real, room = tmp_path / "tiger.log", os.fsync, [9]
+
+    def fsync(descriptor):
+        room[0] -= 1
+        if room[0] < 0:
+            os.truncate(storage, storage.stat().st_size - 5)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(OSError, match="No space left") as failure:
+        run(storage, 3)
+    assert failure.value.filename == str(storage)
+    assert storage.read_bytes().endswith(b"}\n")
+    monkeypatch.setattr(os, "fsync", real)
+    assert len(run(storage, 3)[0].trials) == 3
+
+
+def test_the_command_ends_in_a_sentence_on_a_full_disk_and_goes_on(tmp_path):
+    command = [sys.executable, "-m", "magic_pomdp", "tune", "tiger", "--planner", "pomcpow", "--steps", "100"]
+    command += ["--trials", "3", "--episodes", "1", "--workers", "0", "--file", str(tmp_path / "tiger.log")]
+
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+
+    full = subprocess.run(command, preexec_fn=little_room, capture_output=True, text=True, check=False)
+    assert full.returncode == 1
+    assert full.stderr.count("\n") == 1
+    assert "tiger.log cannot be written (File too large); it keeps what was found" in full.stderr
+    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (again.returncode, again.stderr) == (0, "")
 
 
 def test_a_search_that_was_killed_while_it_wrote_leaves_no_lock(tmp_path, monkeypatch):

@@ -40,6 +40,16 @@ class KillWorker:
         return job
 
 
+def make_a_crash():
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def test_a_crash_before_the_first_job_is_not_blamed_on_the_script():
+    expected = r"^Nothing could start: 3 worker processes .*\(SIGSEGV; `magic-pomdp check` .* `--debug` .*\)\.$"
+    with pytest.raises(JobFailed, match=expected):
+        list(run_jobs(make_a_crash, range(3), 1))
+
+
 def make_failing():
     def fail(job):
         if job == 2:

@@ -157,7 +157,7 @@ BAD = {
     "list.json": ("[1, 2]", "holds no result of magic-pomdp"),
     "broken.json": ('{"task": ', "is not JSON, or is damaged"),
     "binary.json": (b"\xff\xfe\x00", "is not JSON, or is damaged"),
-    "cut.record.gz": (b"\x1f\x8b\x08\x00cut", "is not a recording, or is damaged"),
+    "cut.record.gz": (b"\x1f\x8b\x08\x00cut", "is damaged: it ends too early"),
     "half.json": ('{"task": "light-dark", "evaluations": [{"planner": "magic"}]}', "is damaged at"),
     "curves.json": ('{"task": "a", "handcrafted": null, "curves": [{"label": ""}]}', "is damaged at"),
     "words.json": ('{"task": "a", "handcrafted": null, "curves": [{"label": "", "points": 5}]}', "is damaged at"),
@@ -185,6 +185,52 @@ def test_a_setting_that_older_results_do_not_have_is_no_difference():
 def test_an_empty_folder_is_refused(tmp_path):
     with pytest.raises(ValueError, match="holds no results"):
         read_results([tmp_path])
+
+
+def test_a_folder_is_visited_once(tmp_path):
+    folder = tmp_path / "results"
+    inner = folder / "inner"
+    inner.mkdir(parents=True)
+    write(inner / "a.json", an_evaluation())
+    save = Bench(processor="some", measurements=(Measurement(name="step", value=1.0, unit="ms", ratio=2.0),))
+    write(folder / "bench.json", save)
+    for name, to in {"self": folder, "up": tmp_path, "in": inner, "none": folder / "nowhere"}.items():
+        (inner / name).symlink_to(to)
+    (inner / "bench.json").symlink_to(folder / "bench.json")
+    (inner / "loop.json").symlink_to(inner / "loop.json")
+    found = read_results([folder])
+    assert (len(found.evaluations), len(found.benches), len(found)) == (1, 1, 2)
+
+
+def test_folders_have_limits(tmp_path, monkeypatch):
+    deep = tmp_path.joinpath(*["d"] * 25)
+    deep.mkdir(parents=True)
+    write(deep / "a.json", an_evaluation())
+    with pytest.raises(ValueError, match=r"d lies too deep: name one that is nearer to the results\.$"):
+        read_results([tmp_path])
+    assert len(read_results([deep.parent])) == 1
+    monkeypatch.setattr("magic_pomdp.show.results._MOST_PLACES", 2)
+    for name in "bc":
+        write(deep / f"{name}.json", an_evaluation())
+    with pytest.raises(ValueError, match="There are more than 2 files and folders in"):
+        read_results([deep])
+
+
+def test_a_folder_that_cannot_be_read_is_said(tmp_path, monkeypatch):
+    def refuse(folder):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(ValueError, match=re.escape(f"The folder {tmp_path} cannot be read (Permission denied).")):
+        read_results([tmp_path])
+
+
+def test_names_that_no_picture_can_hold_are_shown():
+    odd = {"planner": "a\0\x1b[2J\ufffe", "label": "\0" * 1000, "task_parameters": {"x": "\x01" * 5000}}
+    one = an_evaluation(**odd)
+    curves = Curves(task="tiger", curves=(Curve(label="\0", points=(a_point(),)),))
+    text = page_of(one, replace(one, task_parameters={"x": "y"}), curves)
+    assert r"\x00" in text
 
 
 def test_names_are_only_text():

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -5,9 +7,10 @@ pytest.importorskip("matplotlib")
 from msgspec.structs import replace
 from PIL import Image
 
+from magic_pomdp.core.scene import Line, Polygon, Text
 from magic_pomdp.show.drawing import _shade_colour, _shades, palette
 from magic_pomdp.show.picture import draw_situations
-from magic_pomdp.show.video import _Film, write_video
+from magic_pomdp.show.video import _Film, _write_gif, write_video
 
 
 @pytest.fixture
@@ -17,7 +20,7 @@ def brief(macro_despot):
     names = {7: ("states", "particles", "sprites", "plan_of_frame", "belief_errors", "belief_spreads")}
     names[6] = ("rewards", "actions", "observations")
     shorter = {name: getattr(episode, name)[:count] for count, of in names.items() for name in of}
-    return replace(macro_despot, episodes=(replace(episode, **shorter),))
+    return replace(macro_despot, episodes=(replace(episode, **shorter, steps=6),))
 
 
 def seconds_of(picture):
@@ -133,3 +136,53 @@ def test_situations_are_drawn_as_png_and_svg(macro_despot, tmp_path):
     with Image.open(tmp_path / "some.png") as picture:
         assert picture.width > 1000
     assert b"<svg" in again
+
+
+def test_a_gif_is_written_frame_by_frame(tmp_path):
+    """All frames are as large as the first; only those at hand are kept in memory."""
+    size, count = (800, 600), 40
+
+    def frames():
+        for number in range(count):
+            frame = np.zeros((*size[::-1], 3), np.uint8)
+            frame[:, : 20 * number] = 200, 100, 50
+            yield frame
+
+    few = iter([next(frames()), np.full((*size[::-1], 3), (200, 100, 50), np.uint8)])
+    tracemalloc.start()
+    _write_gif(tmp_path / "a.gif", frames(), few, size, fps=10.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 * 3 * size[0] * size[1]
+    with Image.open(tmp_path / "a.gif") as picture:
+        assert (picture.n_frames, picture.size, picture.info["loop"]) == (count, size, 0)
+        for number, frame in enumerate(frames()):
+            picture.seek(number)
+            assert (np.asarray(picture.convert("RGB")) == frame).all()
+
+
+def test_a_gif_shows_what_does_not_change_longer(tmp_path):
+    frames = [np.full((20, 30, 3), value, np.uint8) for value in (0, 0, 0, 255, 255)]
+    _write_gif(tmp_path / "a.gif", iter(frames), iter(frames), (30, 20), fps=10.0)
+    with Image.open(tmp_path / "a.gif") as picture:
+        assert (picture.n_frames, picture.info["duration"]) == (2, 300)
+        assert seconds_of(picture) == pytest.approx(0.5)
+
+
+def test_a_tall_or_endless_video_is_not_begun(brief, tmp_path):
+    scene = replace(brief.episodes[0].scene, view=(0.0, 0.0, 1e-9, 1e9))
+    tall = replace(brief, episodes=(replace(brief.episodes[0], scene=scene),))
+    assert _Film([(tall, tall.episodes[0])], "dark", 120).size[1] < 600
+    with pytest.raises(ValueError, match="A video has at most 100,000 frames: show more steps a second than 1e-09"):
+        write_video(tmp_path / "a.gif", [brief], speed=1e-9)
+    with pytest.raises(ValueError, match="at most 32,768 pixels wide, not 40,960"):
+        write_video(tmp_path / "a.gif", [brief] * 10, width=4096)
+
+
+def test_words_are_no_formulas(brief, tmp_path):
+    planner = replace(brief.planner, label="$x^$\x1b[2J")
+    episode = replace(
+        brief.episodes[0], sprites=((Text(0.0, 0.0, "$_$\0"), Text(1e99, 0.0, "far"), Line(()), Polygon(())),) * 7
+    )
+    odd = replace(brief, planner=planner, episodes=(episode,))
+    assert write_video(tmp_path / "a.gif", [odd], fps=1, speed=10, width=120) == 3

@@ -1,6 +1,7 @@
 """The command line. Each command is a call of a public function; what is slow to import is imported by who needs it."""
 
 import dataclasses
+import faulthandler
 import os
 import sys
 from collections.abc import Callable
@@ -39,15 +40,25 @@ _COMMANDS: dict[str, Callable[..., int]] = {
     "doctor": doctor,
     "bench": bench,
 }
-_WORKING = {"evaluate", "compare", "tune", "train", "ablate", "demo", "record", "play", "figures"}
+_WORKING = {"evaluate", "compare", "tune", "train", "ablate", "demo", "record", "play", "figures", "check"}
 """Commands that use worker processes."""
+_DEBUG = "--debug"
+"""An option of all commands."""
 
 
 def main() -> int:
     """Run the command that was asked for; its exit code."""
     config = (tyro.conf.OmitArgPrefixes, tyro.conf.UseAppendAction)
-    about = "Real-time planning under uncertainty: POMDPs in plain Python, planned at native speed."
+    about = (
+        "Real-time planning under uncertainty: POMDPs in plain Python, planned at native speed. With --debug every "
+        "command looks at the indices of a task's arrays, and is several times slower."
+    )
     arguments = sys.argv[1:]
+    if _DEBUG in arguments:
+        arguments.remove(_DEBUG)
+        os.environ["NUMBA_BOUNDSCHECK"] = "1"  # for this process, which has not imported numba yet, and its workers
+    if not faulthandler.is_enabled() and sys.stderr is not None:
+        faulthandler.enable()  # a crash is not the end without a word
     try:
         code: int = tyro.extras.subcommand_cli_from_dict(
             _prepare(arguments), prog="magic-pomdp", description=about, args=arguments, config=config

@@ -13,6 +13,7 @@ from magic_pomdp.cli.shared import (
     FINE,
     INTERRUPTED,
     WRONG,
+    Saver,
     TaskName,
     TaskParameters,
     complain,
@@ -24,10 +25,9 @@ from magic_pomdp.cli.shared import (
 )
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from magic_pomdp.learning.settings import TrainSettings
     from magic_pomdp.magic.model import Model
+    from magic_pomdp.show.terminal import PlainTable
 
 _COMPARED = ("seed", "conditioning", "critic")
 """Settings of a training that an ablation sets itself."""
@@ -155,11 +155,13 @@ def ablate(task: TaskName, /, options: LearnOptions, settings: AblateSettings) -
 
     given = settings.seconds is not None or settings.steps is not None
     budget = Budget(settings.seconds, settings.steps) if given else None
+    saver = Saver()
 
     class Shown(AblationWatch):
         def say(self, sentence: str) -> None:
             print(sentence, file=sys.stderr, flush=True)
 
+        save = staticmethod(saver.write)
         training = staticmethod(watch_all)
         evaluation = staticmethod(episode_progress)
 
@@ -184,10 +186,12 @@ def ablate(task: TaskName, /, options: LearnOptions, settings: AblateSettings) -
         return complain(f"Interrupted; {folder} keeps what was reached, and the same command goes on.", INTERRUPTED)
     except Diverged as error:
         return complain(f"{error} The state before it is saved in {folder}.", WRONG)
-    draw_curves(ablation.curves(), folder / "curves.png", f"{ablation.task}: what of the learning matters")
     show(ablation_table(ablation))
-    show(f"Results, trainings and a plot are in {folder}; the same command runs only what is missing there.")
-    return FINE
+    title = f"{ablation.task}: what of the learning matters"
+    saver.save(folder / "curves.png", lambda path: draw_curves(ablation.curves(), path, title))
+    if saver.code == FINE:
+        show(f"Results, trainings and a plot are in {folder}; the same command runs only what is missing there.")
+    return saver.code
 
 
 def curves(
@@ -210,17 +214,19 @@ def curves(
     need("matplotlib", "Drawing", "show")
     from magic_pomdp.core.saving import check_writable
     from magic_pomdp.learning.curves import read_curves
-    from magic_pomdp.results.files import write
     from magic_pomdp.show.curves import draw_curves
     from magic_pomdp.show.picture import check_picture
 
     check_picture(out)
     found = read_curves(folders, handcrafted)
     picture, points = check_writable(out), check_writable(out.with_suffix(".json"))
-    write(points, found)
-    pictures = draw_curves(found, picture, title or "")
-    show(f"Saved as {', '.join(map(str, pictures))} and {points}")
-    return FINE
+    saver = Saver()
+    saver.write(points, found)
+    saver.save(picture, lambda path: draw_curves(found, path, title or ""))
+    if saver.code == FINE:
+        pictures = dict.fromkeys([picture, picture.with_suffix(".svg")])
+        show(f"Saved as {', '.join(map(str, pictures))} and {points}")
+    return saver.code
 
 
 def models() -> int:
@@ -232,19 +238,22 @@ def models() -> int:
     return FINE
 
 
-def _model_table(models: "list[Model]") -> "Table":
-    from rich.table import Table
+def _model_table(models: "list[Model]") -> "PlainTable":
+    from magic_pomdp.show.terminal import PlainTable, plain_text
 
-    table = Table("model", "task", "length", "return", "success", "trained", show_lines=True)
+    table = PlainTable("model", "task", "length", "return", "success", "trained", show_lines=True)
     for model in models:
         card, score = model.card, model.card.score
-        table.add_row(
-            f"[bold]{model.name}[/bold]",
+        spent = "" if card.minutes is None else f"{card.minutes:.0f} minutes, "
+        trained = f"{spent}{card.updates:,} updates", f"seed {card.seed}, version {card.software}"
+        name = plain_text(model.name)
+        name.stylize("bold")
+        table.add_texts(
+            name,
             card.task,
             str(model.macro_length),
-            f"{score.return_mean:.1f} ± {score.return_stderr:.1f}\n{score.episodes} episodes",
+            plain_text(f"{score.return_mean:.1f} ± {score.return_stderr:.1f}", f"{score.episodes} episodes"),
             f"{score.success_rate:.1%}",
-            f"{card.minutes:.0f} minutes, {card.updates:,} updates\nseed {card.seed}, version {card.software}\n"
-            f"{card.command}",
+            plain_text(*trained, card.command),
         )
     return table

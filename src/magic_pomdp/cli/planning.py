@@ -1,6 +1,7 @@
 """Commands that run planners."""
 
 import shlex
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -11,6 +12,8 @@ from magic_pomdp.cli.options import PlannerOptions, default
 from magic_pomdp.cli.shared import (
     FINE,
     INTERRUPTED,
+    WRONG,
+    Saver,
     TaskName,
     TaskParameters,
     cell_progress,
@@ -91,7 +94,6 @@ class TuneSettings:
 
 def evaluate(task: TaskName, /, planner: PlannerOptions, settings: EvaluateSettings) -> int:
     """Run many episodes of a planner in a task; report the return, and save everything as JSON."""
-    from magic_pomdp.results.files import write
     from magic_pomdp.running.evaluating import EvaluationFailed, EvaluationInterrupted
     from magic_pomdp.running.evaluating import evaluate as run_evaluation
     from magic_pomdp.show.tables import evaluation_table
@@ -113,10 +115,12 @@ def evaluate(task: TaskName, /, planner: PlannerOptions, settings: EvaluateSetti
         if not evaluation.records:
             return complain("No episode was finished, so nothing is saved.", code)
         path = path.with_suffix(".partial.json")  # whatever was saved there before is complete, and stays
-    write(path, evaluation)
     show(evaluation_table(evaluation))
-    show(f"Saved as {path}")
-    return code
+    saver = Saver()
+    saver.write(path, evaluation)
+    if saver.code == FINE:
+        show(f"Saved as {path}")
+    return code or saver.code
 
 
 def compare(task: TaskName, /, settings: CompareSettings) -> int:
@@ -139,7 +143,7 @@ def compare(task: TaskName, /, settings: CompareSettings) -> int:
     name = file_name("compare", task_name(the_task), *settings.parameters, between="-")
     folder = make_folder(settings.folder or Path("results") / name)
     check_writable(folder / COMPARISON_FILE)
-    cells = len(planners) * len(budgets or BUDGETS)
+    cells, saver = len(planners) * len(budgets or BUDGETS), Saver()
     with cell_progress(cells, settings.episodes) as (begin, advance):
         comparison = run_comparison(
             the_task,
@@ -151,13 +155,15 @@ def compare(task: TaskName, /, settings: CompareSettings) -> int:
             settings.workers,
             begin,
             advance,
+            saver.write,
         )
-    draw_anytime(comparison, folder / "anytime.png")  # and anytime.svg
     for budget in budgets or BUDGETS:
         title = f"{comparison.task}, {settings.episodes} episodes, seed {settings.seed}, {budget} a plan"
         show(comparison_table(title, comparison.at(budget)))
-    show(f"Results and a plot are in {folder}; the same command runs only what is missing there.")
-    return FINE
+    saver.save(folder / "anytime.png", lambda path: draw_anytime(comparison, path))  # and anytime.svg
+    if saver.code == FINE:
+        show(f"Results and a plot are in {folder}; the same command runs only what is missing there.")
+    return saver.code
 
 
 def difference(
@@ -203,7 +209,11 @@ def tune(task: TaskName, /, planner: PlannerOptions, settings: TuneSettings) -> 
                 settings.seed,
                 settings.workers,
                 advance,
+                lambda sentence: print(sentence, file=sys.stderr),
             )
+    except OSError as error:
+        reason = f"{path} cannot be written ({error.strerror})"
+        return complain(f"{reason}; it keeps what was found, and the same command goes on.", WRONG)
     except EvaluationInterrupted:
         return complain(f"Interrupted; {path} keeps what was found, and the same command goes on.", INTERRUPTED)
     show(tuning_table(tuning))

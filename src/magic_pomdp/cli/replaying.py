@@ -12,6 +12,7 @@ from magic_pomdp.cli.options import AnyPlannerOptions, PlannerOptions, default
 from magic_pomdp.cli.shared import (
     FINE,
     INTERRUPTED,
+    Saver,
     TaskName,
     TaskParameters,
     complain,
@@ -78,12 +79,14 @@ def record(task: TaskName, /, planner: PlannerOptions, settings: RecordSettings)
         if not recording.episodes:
             return complain("No episode was finished, so nothing is saved.", code)
         path = path.with_name(f"partial-{path.name}")  # whatever was saved there before is complete, and stays
-    save_recording(path, recording)
     outcomes = [episode.outcome for episode in recording.episodes]
     counts = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in dict.fromkeys(outcomes))
-    show(f"{len(outcomes)} episodes ({counts}); saved as {path}")
-    show(f"To see them: magic-pomdp replay {shlex.quote(str(path))}")
-    return code
+    saver = Saver()
+    place = saver.save(path, lambda place: save_recording(place, recording))
+    show(f"{len(outcomes)} episodes ({counts})" + (f"; saved as {place}" if place else ""))
+    if place:
+        show(f"To see them: magic-pomdp replay {shlex.quote(str(place))}")
+    return code or saver.code
 
 
 def replay(
@@ -100,11 +103,13 @@ def replay(
         raise ValueError("Name at least one recording: `magic-pomdp record` makes one.")
     recordings = [load_recording(path) for path in files]
     path = check_writable(settings.out or Path(f"{files[0].name.removesuffix(SUFFIX)}.html"))
-    write_replay(path, recordings)
-    show(f"Saved as {path}")
-    if settings.open:
-        open_page(path)
-    return FINE
+    saver = Saver()
+    place = saver.save(path, lambda place: write_replay(place, recordings))
+    if place:
+        show(f"Saved as {place}")
+        if settings.open:
+            open_page(place)
+    return saver.code
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,8 @@ class PlaySettings:
     seed: int = 0
     """What all chance follows from, 0 or more."""
     host: str = "127.0.0.1"
-    """Address to serve the page at. With one that is not of this machine alone, all who reach it can steer."""
+    """Address to serve the page at. With one that is not of this machine alone, others can steer, too: all who reach it
+    and know the page's whole address, which passes through the network as it is."""
     port: Annotated[int | None, default("INT", "8765, or any that is free")] = None
     """Port to serve the page at."""
     open: bool = True

@@ -2,6 +2,7 @@
 
 import re
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,14 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from magic_pomdp.core.saving import save_elsewhere
+
 if TYPE_CHECKING:
     from magic_pomdp.core.task import Task
+    from magic_pomdp.results.base import Stored
     from magic_pomdp.results.tuning import Trial
     from magic_pomdp.running.episode import EpisodeRecord
     from magic_pomdp.running.factory import PlannerFactory
 
 FINE, WRONG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""
+FIRST_WORD = 60.0
+"""Seconds without anything finished, after which a command says what it waits for."""
 
 
 TaskParameters = Annotated[
@@ -33,7 +39,9 @@ TaskName = Annotated[str, tyro.conf.arg(metavar="TASK", help="A task's name, my_
 
 
 def complain(sentence: str, code: int) -> int:
-    print(f"magic-pomdp: {sentence}", file=sys.stderr)
+    from magic_pomdp.core.reading import printable
+
+    print(f"magic-pomdp: {printable(sentence)}", file=sys.stderr)
     return code
 
 
@@ -44,12 +52,42 @@ def complain_of_failure(failure: Exception) -> int:
     return complain(str(failure), WRONG)
 
 
+class Saver:
+    """Saves what was computed and, where that fails, keeps it where there is room; says so, and remembers it."""
+
+    def __init__(self) -> None:
+        self.code = FINE
+        """The exit code: FINE if all was saved as it should be."""
+
+    def save(self, path: Path, save: Callable[[Path], object]) -> Path | None:
+        """Save something by a function of a path; where it is, or None."""
+        try:
+            save(path)
+            return path
+        except OSError as error:
+            reason = error.strerror or str(error)
+        place = save_elsewhere(path.name, save)
+        kept = f"kept as {place}" if place else "lost, for there is no room elsewhere"
+        self.code = complain(f"{path} cannot be saved ({reason}): it is {kept}.", WRONG)
+        return place
+
+    def write(self, path: Path, result: "Stored") -> None:
+        """Save a result."""
+        from magic_pomdp.results.files import write
+
+        self.save(path, lambda place: write(place, result))
+
+
 def show(what: Any) -> None:
     """Print a table, or text as it is."""
     from rich.console import Console
 
-    is_text = isinstance(what, str)
-    Console().print(what, markup=not is_text, highlight=False, soft_wrap=is_text)
+    from magic_pomdp.show.terminal import plain_text
+
+    if isinstance(what, str):
+        Console().print(plain_text(*what.split("\n")), soft_wrap=True)
+    else:
+        Console().print(what, markup=False, highlight=False)
 
 
 def open_page(path: Path) -> None:
@@ -84,18 +122,42 @@ def need(module: str, what: str, extra: str) -> None:
 
 
 @contextmanager
+def _word_after(seconds: float, say: "Callable[[], None]") -> "Iterator[Callable[[], None]]":
+    """Say something after some seconds, unless what is yielded is called before, or the block ends."""
+    timer = threading.Timer(seconds, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield timer.cancel
+    finally:
+        timer.cancel()
+
+
+@contextmanager
 def progress_bar(unit: str, total: int, text: str) -> "Iterator[Callable[..., None]]":
     """A progress bar on standard error; gives the function that changes its `description`, or moves it by `advance` or
     to `completed`."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    report = TextColumn("{task.description}")
+    waiting = (
+        f"After {FIRST_WORD:.0f} s, 0 {unit} are finished. Compiling may take as long; if nothing follows, "
+        "`magic-pomdp check` tells whether a function of the task never returns. Ctrl-C stops."
+    )
+    report = TextColumn("{task.description}", markup=False)
     columns = (TextColumn(unit), BarColumn(), MofNCompleteColumn(), report, TimeRemainingColumn())
     screen = Console(stderr=True)
     bars = Progress(*columns, console=screen, transient=True, refresh_per_second=4, disable=not screen.is_terminal)
-    with bars as progress:
-        yield partial(progress.update, progress.add_task(text, total=max(total, 0)))
+    say = partial(screen.print, waiting, markup=False, highlight=False, soft_wrap=True)
+    with bars as progress, _word_after(FIRST_WORD, say) as hush:
+        bar = progress.add_task(text, total=max(total, 0))
+
+        def update(**changes: Any) -> None:
+            if changes.get("advance") or changes.get("completed"):
+                hush()
+            progress.update(bar, **changes)
+
+        yield update
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import tyro
 from magic_pomdp.cli.options import FirstPlannerOptions, PlannerOptions, default
 from magic_pomdp.cli.shared import (
     FINE,
+    Saver,
     TaskName,
     TaskParameters,
     episode_progress,
@@ -183,19 +184,26 @@ def video(
         need("imageio_ffmpeg", "MP4", "show")
     number = find_episode(recordings[0], settings.episode).episode
     path = check_writable(out)
+    saver, frames = Saver(), 0
     with progress_bar("frames", 0, "") as update:
-        frames = write_video(
-            path,
-            recordings,
-            number,
-            settings.fps,
-            settings.speed,
-            settings.theme,
-            settings.width,
-            lambda done, total: update(completed=done, total=total),
-        )
-    show(f"{frames} frames, {path.stat().st_size / 1e6:.2f} MB; saved as {path}")
-    return FINE
+
+        def film(place: Path) -> None:
+            nonlocal frames
+            frames = write_video(
+                place,
+                recordings,
+                number,
+                settings.fps,
+                settings.speed,
+                settings.theme,
+                settings.width,
+                lambda done, total: update(completed=done, total=total),
+            )
+
+        place = saver.save(path, film)
+    if place:
+        show(f"{frames} frames, {place.stat().st_size / 1e6:.2f} MB; saved as {place}")
+    return saver.code
 
 
 def report(
@@ -218,8 +226,10 @@ def report(
         raise ValueError("Name at least one file or folder of results.")
     results = read_results(paths)
     path = check_writable(settings.out)
-    write_report(path, results, settings.title or "")
-    show(f"Saved as {path}")
-    if settings.open:
-        open_page(path)
-    return FINE
+    saver = Saver()
+    place = saver.save(path, lambda place: write_report(place, results, settings.title or ""))
+    if place:
+        show(f"Saved as {place}")
+        if settings.open:
+            open_page(place)
+    return saver.code

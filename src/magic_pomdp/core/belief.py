@@ -9,9 +9,10 @@ import numpy as np
 from magic_pomdp.core.compiling import compiled, kernel
 from magic_pomdp.core.macro_actions import plain_array
 from magic_pomdp.core.outcome import Outcome
-from magic_pomdp.core.randomness import seek, stream_key, uniform
+from magic_pomdp.core.randomness import check_seed, seek, stream_key, uniform
 from magic_pomdp.core.settings import Settings, setting
 from magic_pomdp.core.task import Task, task_name
+from magic_pomdp.core.turns import Turn
 from magic_pomdp.core.views import borrow
 
 RECOVERY_ATTEMPTS = 5
@@ -29,7 +30,7 @@ _FIT_SAMPLE = 1000
 class BeliefSettings(Settings):
     """What can be set about a belief."""
 
-    particles: int = setting(10_000, "Particles in the robot's belief.", at_least=1)
+    particles: int = setting(10_000, "Particles in the robot's belief.", at_least=1, at_most=100_000_000)
 
 
 class Belief:
@@ -65,12 +66,13 @@ class Belief:
         columns = np.array(task.continuous_state, dtype=np.int64)
         self._spreading = columns, np.empty(size), np.empty((size, size)), np.empty(size)  # mean, factor, noise
         self._random = np.empty(1, np.uint64)
-        self._seed = seed
+        self._seed = check_seed(seed)
         self._first_context = self.context
         self._first_observation: np.ndarray | None = None
         self._past: list[tuple[np.ndarray, np.ndarray, bool, np.ndarray]] = []
         """Actions and observations, whether they were ignored, and in which context."""
         self._attempts = 0
+        self._turn = Turn("This belief is in use in another thread: give each thread a belief of its own.")
 
     @classmethod
     def initial(
@@ -100,16 +102,17 @@ class Belief:
         """Move the belief by a primitive action and condition it on what was observed."""
         action = check_vector(action, self.task.action_size, "action").copy()
         observation = check_vector(observation, self.task.observation_size, "observation").copy()
-        self._past.append((action, observation, False, self.context))
-        if self._condition(action, observation, self.context, 0, len(self._past)):
-            return
-        moved = self._spare[self._running]
-        if self._from_prior and self._replay():
-            self.recoveries += 1
-            return
-        self.ignored += 1
-        self._past[-1] = (action, observation, True, self.context)
-        self._replace(moved)
+        with self._turn:
+            self._past.append((action, observation, False, self.context))
+            if self._condition(action, observation, self.context, 0, len(self._past)):
+                return
+            moved = self._spare[self._running]
+            if self._from_prior and self._replay():
+                self.recoveries += 1
+                return
+            self.ignored += 1
+            self._past[-1] = (action, observation, True, self.context)
+            self._replace(moved)
 
     def predict(self, actions: np.ndarray) -> np.ndarray:
         """Particles of the belief expected after some actions, (length, action_size); those whose episode has ended by
@@ -117,7 +120,8 @@ class Belief:
         actions, moved = plain_array(actions), np.empty_like(self.particles)
         key = stream_key(self._seed, len(self._past) + 1, _PREDICTION)
         running = np.empty(len(moved), np.bool_)
-        _predict(self.task, self.context, self.particles, moved, running, actions, self._imagined, key, self._random)
+        imagined, random = np.empty_like(self._imagined), np.empty_like(self._random)
+        _predict(self.task, self.context, self.particles, moved, running, actions, imagined, key, random)
         return moved[running]
 
     def change_context(self, context: np.ndarray) -> None:
@@ -219,7 +223,7 @@ def check_particles(task: Task, particles: np.ndarray) -> np.ndarray:
 
 @kernel
 def _draw_states(task, context, particles, key, random):
-    context, particles, random = borrow(context), borrow(particles), borrow(random)
+    context, particles, random = borrow((context, particles, random), task)
     for i in range(len(particles)):
         seek(random, key, i)
         task.draw_state(context, random, particles[i])
@@ -228,8 +232,8 @@ def _draw_states(task, context, particles, key, random):
 @kernel
 def _predict(task, context, particles, moved, running, actions, imagined, key, random):
     """Move the particles by some actions into `moved`; note which of them are still running."""
-    context, particles, moved, running = borrow(context), borrow(particles), borrow(moved), borrow(running)
-    actions, imagined, random = borrow(actions), borrow(imagined), borrow(random)
+    context, particles, moved, running = borrow((context, particles, moved, running), task)
+    actions, imagined, random = borrow((actions, imagined, random), task)
     for i in range(len(particles)):
         state, outcome = moved[i], Outcome.RUNNING
         for j in range(len(state)):
@@ -243,7 +247,7 @@ def _predict(task, context, particles, moved, running, actions, imagined, key, r
 
 @kernel
 def _mean_distance(task, particles, state):
-    particles, state = borrow(particles), borrow(state)
+    particles, state = borrow((particles, state), task)
     total = 0.0
     for i in range(len(particles)):
         total += task.state_distance(state, particles[i])
@@ -254,9 +258,9 @@ def _mean_distance(task, particles, state):
 def _weigh(task, context, particles, moved, weights, running, action, observation, imagined, key, random):
     """Move the particles into `moved` and weigh them, the best by 1. Whether any explains the observation, and whether
     all weigh the same."""
-    context, particles, moved = borrow(context), borrow(particles), borrow(moved)
-    weights, running = borrow(weights), borrow(running)
-    action, observation, imagined, random = borrow(action), borrow(observation), borrow(imagined), borrow(random)
+    context, particles, moved = borrow((context, particles, moved), task)
+    weights, running = borrow((weights, running), task)
+    action, observation, imagined, random = borrow((action, observation, imagined, random), task)
     largest, smallest = -math.inf, math.inf
     for i in range(len(particles)):
         state = moved[i]
@@ -278,8 +282,8 @@ def _weigh(task, context, particles, moved, weights, running, action, observatio
 @kernel
 def _weigh_first(task, context, particles, moved, weights, action, observation):
     """Weigh particles by an observation before the first action, into `moved`. Whether any explains it."""
-    context, particles, moved, weights = borrow(context), borrow(particles), borrow(moved), borrow(weights)
-    action, observation = borrow(action), borrow(observation)
+    context, particles, moved, weights = borrow((context, particles, moved, weights), task)
+    action, observation = borrow((action, observation), task)
     largest = -math.inf
     for i in range(len(particles)):
         for j in range(len(particles[i])):
@@ -303,8 +307,8 @@ def _from_logarithms(weights, largest):
 @kernel
 def _resample(task, moved, weights, particles, columns, mean, factor, noise, key, random):
     """Low-variance resampling from `moved` into `particles`: evenly spaced pointers into the cumulated weights."""
-    moved, weights, particles, random = borrow(moved), borrow(weights), borrow(particles), borrow(random)
-    columns, mean, factor, noise = borrow(columns), borrow(mean), borrow(factor), borrow(noise)
+    moved, weights, particles, random = borrow((moved, weights, particles, random), task)
+    columns, mean, factor, noise = borrow((columns, mean, factor, noise), task)
     count, total, squares, last = len(particles), 0.0, 0.0, 0
     for i in range(count):
         total += weights[i]

@@ -6,21 +6,26 @@ kernel; parameters travel as plain run-time numbers. A later process finds the c
 edited code gives another digest, and is therefore compiled afresh. (Numba itself looks only at a kernel's own file: so
 kernels that take a task are cached, and the functions they call are not.) With NUMBA_DISABLE_JIT=1 nothing here is
 used: methods are then called as ordinary Python.
+
+The type also tells whether a task is *checked*: then every index of its arrays is looked at (`views.py`), which makes
+it several times slower. Numba's own switch, NUMBA_BOUNDSCHECK=1, makes all tasks so; `checked` makes one.
 """
 
+import copy
 import enum
 import hashlib
 import inspect
 import sys
 import typing
+from collections.abc import Iterable
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit, typeof, types
+from numba import config, njit, typeof, types
 from numba.core import cgutils
 from numba.core.dispatcher import Dispatcher
 from numba.core.imputils import impl_ret_borrowed
@@ -35,13 +40,18 @@ from numba.extending import (
     unbox,
 )
 
+from magic_pomdp.core.caching import keep
 from magic_pomdp.core.functions import FUNCTIONS
 
-kernel = njit(cache=True, error_model="numpy")
-"""For what is called from Python: it stays compiled on disk."""
 compiled = njit(error_model="numpy")
 inlined = njit(error_model="numpy", forceinline=True)
 """For what kernels call; a short function is faster as a copy."""
+
+
+def kernel(function: Any) -> Any:
+    """For what is called from Python: it stays compiled on disk."""
+    return keep(compiled(function))
+
 
 ACCEPTED: dict[type, tuple[type, ...]] = {
     float: (int, float, np.floating),
@@ -58,32 +68,43 @@ _classes: dict[tuple[str, str], type] = {}
 
 _declared_methods: set[str] = set()
 
+_Task = TypeVar("_Task")
+
 
 class TaskType(types.Type):
     """The numba type of a task. It holds names only, so that an index of the disk cache loads in any process."""
 
-    def __init__(self, identity: str, digest: str, fields: tuple[tuple[str, types.Type], ...]) -> None:
-        self.identity, self.digest, self.fields = identity, digest, fields
-        super().__init__(name=f"Task({identity}, {digest}, {fields})")
+    def __init__(self, identity: str, digest: str, fields: tuple[tuple[str, types.Type], ...], checked: bool) -> None:
+        self.identity, self.digest, self.fields, self.checked = identity, digest, fields, checked
+        super().__init__(name=f"{'Checked' if checked else ''}Task({identity}, {digest}, {fields})")
 
     @property
     def task_class(self) -> type:
         return _classes[self.identity, self.digest]
 
 
-def task_type(task: Any) -> TaskType:
-    """The numba type of a task object: its class, the digest of its code, and its parameters' types."""
+def task_type(task: Any, checked: bool = False) -> TaskType:
+    """The numba type of a task object: its class, the digest of its code, its parameters' types, and whether it is
+    checked."""
     cls: Any = type(task)
     arrays = tuple((name, typeof(getattr(task, name))) for name in _array_fields(cls))
-    return _make_type(cls, arrays)
+    return _make_type(cls, arrays, checked or bool(config.BOUNDSCHECK))
+
+
+def checked(task: _Task) -> _Task:
+    """The same task, but with every index of its arrays looked at in compiled code: one that is out of bounds raises
+    an IndexError."""
+    twin = copy.copy(task)
+    vars(twin)["_numba_type_"] = task_type(task, checked=True)
+    return twin
 
 
 @cache
-def _make_type(cls: type, arrays: tuple[tuple[str, types.Type], ...]) -> TaskType:
+def _make_type(cls: type, arrays: tuple[tuple[str, types.Type], ...], checked: bool) -> TaskType:
     identity, digest = f"{_module_name(cls)}.{cls.__qualname__}", code_digest(cls)
     _classes[identity, digest] = cls
     scalars = tuple((name, _SCALARS[kind]) for name, kind in parameter_kinds(cls).items() if kind in _SCALARS)
-    return TaskType(identity, digest, scalars + arrays)
+    return TaskType(identity, digest, scalars + arrays, checked)
 
 
 def _module_name(cls: type) -> str:
@@ -129,12 +150,20 @@ def code_digest(cls: type) -> str:
     return digest.hash.hexdigest()[:16]
 
 
+def digest_of(values: Iterable[Any]) -> str:
+    """A fingerprint of values that compiled code may hold."""
+    digest = _Digest(object, b"")
+    for value in values:
+        digest.add(value)
+    return digest.hash.hexdigest()[:16]
+
+
 class _Digest:
     """Walks through functions and what they refer to."""
 
-    def __init__(self, cls: type) -> None:
+    def __init__(self, cls: type, beginning: bytes = _PACKAGE) -> None:
         self.cls = cls
-        self.hash = hashlib.sha256(_PACKAGE)
+        self.hash = hashlib.sha256(beginning)
         self.seen: set[int] = set()
 
     def add(self, value: Any) -> None:
@@ -217,11 +246,14 @@ def declare(cls: type) -> None:
 def _declare_method(name: str) -> None:
     @lower_builtin((TaskType, name), TaskType, types.VarArg(types.Any))
     def call_method(context, builder, signature, arguments):
-        method = _compiled_method(signature.args[0], name)
-        signature = method.get_call_type(context.typing_context, signature.args, {})
-        call = context.get_function(method, signature)
-        context.add_linking_libs(getattr(call, "libs", ()))
-        return call(builder, arguments)
+        return compiled_call(context, _compiled_method(signature.args[0], name), signature.args)(builder, arguments)
+
+
+def compiled_call(context, function: types.Dispatcher, kinds: tuple[types.Type, ...]):
+    """How code that is being lowered calls a compiled function with arguments of some types."""
+    call = context.get_function(function, function.get_call_type(context.typing_context, kinds, {}))
+    context.add_linking_libs(getattr(call, "libs", ()))
+    return call
 
 
 def not_inlined(function):
@@ -234,6 +266,8 @@ def not_inlined(function):
 @cache
 def _dispatcher(task_type: TaskType, name: str) -> Dispatcher:
     method = getattr(task_type.task_class, name)
+    if task_type.checked:
+        return njit(error_model="numpy", boundscheck=True)(method)
     return njit(error_model="numpy", forceinline=getattr(method, "inlined", True))(method)
 
 

@@ -50,6 +50,13 @@ def parameter_fields(kind: Any) -> list[dataclasses.Field[Any]]:
     return [item for item in dataclasses.fields(kind) if item.init]
 
 
+def derived_digest(thing: Parametrised) -> str:
+    """A fingerprint of what an object has derived from its parameters, such as tables of a file that one of them names;
+    "" if there is nothing. A field that is only room to work in is no part of it: it is declared with compare=False."""
+    derived = [item.name for item in dataclasses.fields(thing) if item.compare and not item.init]  # type: ignore[arg-type]
+    return compiling.digest_of(getattr(thing, name) for name in derived) if derived else ""
+
+
 def parameter_values(thing: Parametrised) -> dict[str, Any]:
     """An object's parameters by name, as plain data."""
     values = {item.name: getattr(thing, item.name) for item in parameter_fields(thing)}

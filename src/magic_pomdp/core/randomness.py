@@ -9,9 +9,12 @@ and the same key gives the same numbers in every process, compiled or not.
 """
 
 import math
+import operator
 
 import numpy as np
 from numba import config, njit
+
+from magic_pomdp.core.caching import keep
 
 U64 = np.uint64
 GOLDEN = U64(0x9E3779B97F4A7C15)
@@ -22,7 +25,8 @@ if config.DISABLE_JIT:
     np.seterr(over="ignore")  # 64-bit hashing wraps on purpose: numpy warns of it, compiled code does not
 
 
-@njit(cache=True)
+@keep
+@njit
 def mix(z):
     """Scramble 64 bits: every input bit changes every output bit with probability one half."""
     z = (z ^ (z >> U64(30))) * U64(0xBF58476D1CE4E5B9)
@@ -30,26 +34,30 @@ def mix(z):
     return z ^ (z >> U64(31))
 
 
-@njit(cache=True)
+@keep
+@njit
 def derive(key, number):
     """The key of the `number`-th child of `key`."""
     return mix(mix(key) + (U64(number) + U64(1)) * GOLDEN)
 
 
-@njit(cache=True)
+@keep
+@njit
 def next_bits(random):
     """64 random bits."""
     random[0] += GOLDEN
     return mix(random[0])
 
 
-@njit(cache=True)
+@keep
+@njit
 def uniform(random):
     """A number in [0, 1)."""
     return (next_bits(random) >> U64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True)
+@keep
+@njit
 def integer(random, count):
     """A whole number in 0 … count − 1."""
     return int(uniform(random) * count)
@@ -70,7 +78,8 @@ _EDGES, _HEIGHTS, _RATIOS = _ziggurat_tables()
 _TAIL = 3.6541528853610088
 
 
-@njit(cache=True)
+@keep
+@njit
 def normal(random):
     """A number from the standard normal distribution (ziggurat: one multiplication in 99 of 100 draws)."""
     while True:
@@ -87,7 +96,8 @@ def normal(random):
             return x
 
 
-@njit(cache=True)
+@keep
+@njit
 def _normal_tail(random, side):
     """A draw from beyond the outermost layer, on the side of the given sign."""
     while True:
@@ -96,15 +106,29 @@ def _normal_tail(random, side):
             return _TAIL + beyond if side > 0.0 else -_TAIL - beyond
 
 
-@njit(cache=True)
+@keep
+@njit
 def seek(random, key, time):
     """Put the stream at the numbers that belong to `key` at time step `time`."""
     random[0] = key + U64(time) * TIME_STRIDE
 
 
+def check_seed(seed: int | np.uint64, name: str = "seed") -> int:
+    """The seed, or a ValueError: what is not a whole number of 64 bits would be taken for another seed."""
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        raise ValueError(f"The {name} must be a whole number, not {seed!r}.") from None
+    if number < 0:
+        raise ValueError(f"The {name} must be at least 0, not {number}.")
+    if number >= 2**64:
+        raise ValueError(f"The {name} must be below 2^64, not {number}.")
+    return number
+
+
 def stream_key(seed: int | np.uint64, *path: int) -> np.uint64:
     """The key that belongs to a seed and a path of numbers below it (episode, purpose, plan…)."""
-    key = U64(int(seed) & 0xFFFFFFFFFFFFFFFF)
+    key = U64(check_seed(seed))
     for number in path:
         key = U64(derive(key, number))  # compiled code hands 64 bits back as a Python integer
     return U64(mix(key))

@@ -1,7 +1,8 @@
 """Results on disk: whole or not at all."""
 
 import os
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
@@ -59,27 +60,40 @@ def in_one_step(path: Path) -> Iterator[Path]:
     """Gives a file to write to, which takes the place of `path` at the end, or is gone if something goes wrong. What
     processes that were killed have left of the same file goes, too."""
     temporary = _temporary(path)
-    for other in path.parent.glob(f".{escape(path.name)}.*.part"):
-        if not _is_running(other.name.split(".")[-2]):
-            other.unlink(missing_ok=True)
-    try:
-        with naming(path):
+    with naming(path):
+        for other in path.parent.glob(f".{escape(path.name)}.*.part"):
+            if not _is_running(other.name.split(".")[-2]):
+                other.unlink(missing_ok=True)
+        try:
             yield temporary
             temporary.replace(path)
-    finally:
-        with suppress(OSError):  # the folder may be gone, which is said already
-            temporary.unlink(missing_ok=True)
+        finally:
+            with suppress(OSError):  # of a folder that has gone
+                temporary.unlink(missing_ok=True)
 
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """What the system has against writing a file is said with the file's name: a full disk, say, does not know it."""
+    """An OSError tells which file it is about: on its own, it does not if what fails is the writing."""
     try:
         yield
     except OSError as error:
-        if error.errno is None:
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from None
+        error.filename, error.filename2 = str(path), None
+        raise
+
+
+def save_elsewhere(name: str, save: Callable[[Path], object]) -> Path | None:
+    """Save what cannot be where it should: as a file in a new folder among the temporary files or, if there is no room
+    either, in the home folder. Where it is; None if there is room nowhere."""
+    for find in (tempfile.gettempdir, Path.home):
+        with suppress(OSError, RuntimeError):  # RuntimeError: of somebody without a home
+            folder = Path(tempfile.mkdtemp(prefix="magic-pomdp-", dir=find()))
+            try:
+                save(folder / name)
+                return folder / name
+            except OSError:
+                folder.rmdir()
+    return None
 
 
 def _is_running(process: str) -> bool:

@@ -6,7 +6,7 @@ A shape has a *role*, not a colour, so that it can be seen on light and on dark 
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
 import numpy as np
@@ -29,6 +29,12 @@ Role = Literal[
 """What there is: the ground, a surface on it, a part that nobody sees, one that is lit, where to go, where not to, what
 is in the way, the robot, what it deals with, other agents, what is believed, where one has been, and words."""
 
+_Paint = Annotated[str, msgspec.Meta(pattern=rf"^({'|'.join(get_args(Role))}|#[0-9a-fA-F]{{6}})\Z")]
+"""A role, or a colour of one's own."""
+_Length = Annotated[float, msgspec.Meta(ge=0.0)]
+_Index = Annotated[int, msgspec.Meta(ge=0)]
+_Words = Annotated[str, msgspec.Meta(max_length=1000)]
+
 Points = Sequence[tuple[float, float]]
 
 
@@ -37,8 +43,8 @@ class Circle(msgspec.Struct, frozen=True, tag_field="kind", tag="circle"):
 
     x: float
     y: float
-    radius: float
-    role: Role | str = "obstacle"
+    radius: _Length
+    role: _Paint = "obstacle"
     filled: bool = True
 
 
@@ -46,7 +52,7 @@ class Polygon(msgspec.Struct, frozen=True, tag_field="kind", tag="polygon"):
     """Corners as seen from (x, y), turned by a heading in radians. Filled, or only its edge."""
 
     points: Points
-    role: Role | str = "obstacle"
+    role: _Paint = "obstacle"
     filled: bool = True
     x: float = 0.0
     y: float = 0.0
@@ -57,8 +63,8 @@ class Line(msgspec.Struct, frozen=True, tag_field="kind", tag="line"):
     """From point to point, so many pixels wide."""
 
     points: Points
-    role: Role | str = "obstacle"
-    width: float = 2.0
+    role: _Paint = "obstacle"
+    width: _Length = 2.0
     dashed: bool = False
 
 
@@ -67,8 +73,8 @@ class Text(msgspec.Struct, frozen=True, tag_field="kind", tag="text"):
 
     x: float
     y: float
-    text: str
-    role: Role | str = "text"
+    text: _Words
+    role: _Paint = "text"
 
 
 Shape = Circle | Polygon | Line | Text
@@ -96,23 +102,23 @@ def box(
 class Track(msgspec.Struct, frozen=True):
     """Two numbers of a state that are the coordinates of something."""
 
-    x: int
-    y: int
-    role: Role | str = "belief"
+    x: _Index
+    y: _Index
+    role: _Paint = "belief"
 
 
 class Handle(msgspec.Struct, frozen=True):
     """Something that a person may move on a live page."""
 
-    name: str
-    x: int | None
+    name: _Words
+    x: _Index | None
     """The number that is its coordinate from left to right; None if it cannot be moved so."""
-    y: int | None
+    y: _Index | None
     """The number that is its coordinate upwards; None if it cannot be moved so."""
     of: Literal["context", "seen", "hidden"] = "context"
     """Whose numbers these are: the context's, or the state's. If they are the state's, the robot either sees where the
     thing is put, or only that it is taken away, and has to find it: it may then be anywhere in the scene's view."""
-    radius: float = 0.0
+    radius: _Length = 0.0
     """How far from its place it can be taken hold of."""
 
 
@@ -123,7 +129,7 @@ class Scene(msgspec.Struct, frozen=True):
     """Left, bottom, right and top of what is shown."""
     shapes: Sequence[Shape] = ()
     """What does not move."""
-    robot: tuple[int, int] | None = None
+    robot: tuple[_Index, _Index] | None = None
     """Numbers of a state that say where the robot is: macro-actions are drawn as its ways."""
     particles: Sequence[Track] = ()
     """What to show of each particle."""
@@ -131,6 +137,23 @@ class Scene(msgspec.Struct, frozen=True):
     """Whose true ways to show."""
     handles: Sequence[Handle] = ()
     """What a person may move on a live page."""
+
+    def __post_init__(self) -> None:
+        left, bottom, right, top = self.view
+        if not (left < right and bottom < top):
+            raise ValueError(f"The view of a scene is left, bottom, right and top in this order, not {self.view}.")
+
+    def check_numbers(self, state_size: int, context_size: int) -> None:
+        """A ValueError if it names a number that a state, or the context, does not have."""
+        named = [("robot", number, state_size) for number in self.robot or ()]
+        named += [("particles", number, state_size) for track in self.particles for number in (track.x, track.y)]
+        named += [("trails", number, state_size) for track in self.trails for number in (track.x, track.y)]
+        for handle in self.handles:
+            size = context_size if handle.of == "context" else state_size
+            named += [(f"handle {handle.name}", number, size) for number in (handle.x, handle.y) if number is not None]
+        for what, number, size in named:
+            if not 0 <= number < size:
+                raise ValueError(f"The scene's {what} must name one of {size} numbers, not {number}.")
 
 
 # ----------------------------------------------------------------------------------------------------- what is stored

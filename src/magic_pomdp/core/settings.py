@@ -63,14 +63,15 @@ class Setting:
     def _check_number(self, name: str, whole: bool, value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, Integral if whole else Real):
             raise ValueError(f"The setting {name} must be a {'whole ' if whole else ''}number, not {value!r}.")
-        number = float(value)
-        if not (self.at_least <= number <= self.at_most and number > self.above and math.isfinite(number)):
+        number: Any = value  # as it is: a whole number may be too large for a float
+        finite = isinstance(number, Integral) or math.isfinite(number)
+        if not (self.at_least <= number <= self.at_most and number > self.above and finite):
             raise ValueError(f"The setting {name} must {self._limits()}, not {value}.")
 
     def _limits(self) -> str:
         if math.isfinite(self.at_most):
             opening = f"({self.above:g}" if math.isfinite(self.above) else f"[{self.at_least:g}"
-            return f"lie in {opening}, {self.at_most:g}]"
+            return f"lie in {opening}, {self.at_most:.15g}]"
         if math.isfinite(self.above):
             return f"be a finite number above {self.above:g}"
         return "be a finite number" + (f" of at least {self.at_least:g}" if math.isfinite(self.at_least) else "")

@@ -4,6 +4,10 @@ A numba array counts its references atomically whenever a row of it is taken; in
 nanoseconds this costs more than the step. A *view* is the bare pointer and shape. Kernels `borrow` their arrays on
 entry (the caller keeps them alive) and hand views to the task's functions. There `state[i]`, `state[a:b]`,
 `len(state)`, `state[i] = x` and `state[a:b] = x` work as with arrays. With the JIT off, `borrow` gives the arrays.
+
+An index beyond the end is not noticed: it reads or writes whatever lies there. Views that are borrowed for a *checked*
+task (`compiling.checked`) look at every index first, and raise an IndexError. They are of another type, so the code of
+the one build is never taken for the other's.
 """
 
 import operator
@@ -11,20 +15,24 @@ import operator
 from numba import types
 from numba.core import cgutils
 from numba.core.errors import TypingError
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import (
     intrinsic,
+    lower_builtin,
     models,
     overload,
     register_model,
 )
 
+from magic_pomdp.core.compiling import TaskType, compiled, compiled_call
+
 
 class ViewType(types.Type):
     """A C-contiguous array of `ndim` dimensions that somebody else keeps alive."""
 
-    def __init__(self, dtype: types.Type, ndim: int) -> None:
-        self.dtype, self.ndim = dtype, ndim
-        super().__init__(name=f"View({dtype}, {ndim})")
+    def __init__(self, dtype: types.Type, ndim: int, checked: bool = False) -> None:
+        self.dtype, self.ndim, self.checked = dtype, ndim, checked
+        super().__init__(name=f"{'Checked' if checked else ''}View({dtype}, {ndim})")
 
 
 @register_model(ViewType)
@@ -34,45 +42,50 @@ class _ViewModel(models.StructModel):
         super().__init__(manager, view, members)
 
 
-def borrow(value):
-    """A view of an array, or a tuple of views of a tuple of arrays; anything else comes back unchanged."""
+def borrow(value, task=None):
+    """A view of an array, or a tuple of views of a tuple of arrays; anything else comes back unchanged. A kernel names
+    the task whose functions it calls: if that is checked, so are the views."""
     return value
 
 
-@overload(borrow)
-def _borrow(value):
-    if isinstance(value, types.Array) and value.layout != "C":
-        raise TypingError("Only C-contiguous arrays can be borrowed: use np.ascontiguousarray first.")
-    return lambda value: _as_view(value)
+@infer_global(borrow)
+class _Borrow(AbstractTemplate):
+    key = borrow
+
+    def generic(self, arguments, keywords):
+        if keywords or len(arguments) not in (1, 2):
+            return None
+        source, checked = arguments[0], isinstance(arguments[-1], TaskType) and arguments[-1].checked
+        return signature(_view_type(source, checked), *arguments)
 
 
-def _view_type(source: types.Type) -> types.Type:
+@lower_builtin(borrow, types.Any)
+@lower_builtin(borrow, types.Any, types.Any)
+def _lower_borrow(context, builder, signature, arguments):
+    return _lower_view(context, builder, signature.args[0], signature.return_type, arguments[0])
+
+
+def _view_type(source: types.Type, checked: bool) -> types.Type:
     if isinstance(source, types.Array):
-        return ViewType(source.dtype, source.ndim)
-    if isinstance(source, types.NamedTuple):
-        return types.NamedTuple([_view_type(member) for member in source.types], source.instance_class)
+        if source.layout != "C":
+            raise TypingError("Only C-contiguous arrays can be borrowed: use np.ascontiguousarray first.")
+        return ViewType(source.dtype, source.ndim, checked)
+    if isinstance(source, types.BaseTuple):
+        members = [_view_type(member, checked) for member in source.types]
+        return types.BaseTuple.from_types(members, getattr(source, "instance_class", None))
     return source
 
 
-def _lower_view(context, builder, source: types.Type, value):
+def _lower_view(context, builder, source: types.Type, target: types.Type, value):
     if isinstance(source, types.Array):
         array = context.make_array(source)(context, builder, value)
-        view = cgutils.create_struct_proxy(_view_type(source))(context, builder)
+        view = cgutils.create_struct_proxy(target)(context, builder)
         view.data, view.shape = array.data, array.shape
         return view._getvalue()
-    if isinstance(source, types.NamedTuple):
-        members = cgutils.unpack_tuple(builder, value)
-        views = [_lower_view(context, builder, *member) for member in zip(source.types, members, strict=True)]
-        return context.make_tuple(builder, _view_type(source), views)
+    if isinstance(source, types.BaseTuple):
+        members = zip(source.types, target.types, cgutils.unpack_tuple(builder, value), strict=True)
+        return context.make_tuple(builder, target, [_lower_view(context, builder, *member) for member in members])
     return value
-
-
-@intrinsic
-def _as_view(typingctx, value):
-    def codegen(context, builder, signature, arguments):
-        return _lower_view(context, builder, signature.args[0], arguments[0])
-
-    return _view_type(value)(value), codegen
 
 
 def _pointer(context, builder, view_type: ViewType, view, indices):
@@ -83,12 +96,41 @@ def _pointer(context, builder, view_type: ViewType, view, indices):
     return cgutils.get_item_pointer2(context, builder, view.data, shape, None, "C", indices)
 
 
-def _unpack_indices(context, builder, index_type, index):
+def _unpack_indices(context, builder, view_type: ViewType, view, index_type, index):
+    """The leading indices of an element or a row; those of a checked view lie within it."""
     if isinstance(index_type, types.BaseTuple):
         members = list(zip(index_type.types, cgutils.unpack_tuple(builder, index), strict=True))
     else:
         members = [(index_type, index)]
-    return [context.cast(builder, value, kind, types.intp) for kind, value in members]
+    indices = [context.cast(builder, value, kind, types.intp) for kind, value in members]
+    if not view_type.checked:
+        return indices
+    wraps = context.get_constant(types.boolean, _wraps(index_type))
+    sizes = cgutils.unpack_tuple(builder, view.shape)[: len(indices)]
+    axes = [context.get_constant(types.intp, axis) for axis in range(len(indices))]
+    check = compiled_call(context, types.Dispatcher(_within), (types.intp, types.intp, types.intp, types.boolean))
+    return [check(builder, (*one, wraps)) for one in zip(indices, sizes, axes, strict=True)]
+
+
+class OutOfBounds(IndexError):
+    """A checked view has no such index. Python makes the text: in compiled code it would take minutes to compile."""
+
+    def __init__(self, index: int, axis: int, size: int) -> None:
+        super().__init__(f"index {index} is out of bounds for axis {axis} with size {size}")
+
+
+@compiled
+def _within(index, size, axis, wraps):
+    """An index of a checked view, counted from the beginning."""
+    found = index + size if wraps and index < 0 else index
+    if found < 0 or found >= size:
+        raise OutOfBounds(index, axis, size)
+    return found
+
+
+def _wraps(index: types.Type) -> bool:
+    """Whether an index may count from the end. Those of several dimensions may not."""
+    return isinstance(index, types.Integer) and index.signed
 
 
 def _index_count(index: types.Type) -> int:
@@ -98,11 +140,11 @@ def _index_count(index: types.Type) -> int:
 @intrinsic
 def _load(typingctx, view, index):
     rest = view.ndim - _index_count(index)
-    result = view.dtype if rest == 0 else ViewType(view.dtype, rest)
+    result = view.dtype if rest == 0 else ViewType(view.dtype, rest, view.checked)
 
     def codegen(context, builder, signature, arguments):
         source = cgutils.create_struct_proxy(view)(context, builder, value=arguments[0])
-        indices = _unpack_indices(context, builder, signature.args[1], arguments[1])
+        indices = _unpack_indices(context, builder, view, source, signature.args[1], arguments[1])
         pointer = _pointer(context, builder, view, source, indices)
         if rest == 0:
             return context.unpack_value(builder, view.dtype, pointer)
@@ -118,7 +160,7 @@ def _load(typingctx, view, index):
 def _store(typingctx, view, index, value):
     def codegen(context, builder, signature, arguments):
         target = cgutils.create_struct_proxy(view)(context, builder, value=arguments[0])
-        indices = _unpack_indices(context, builder, signature.args[1], arguments[1])
+        indices = _unpack_indices(context, builder, view, target, signature.args[1], arguments[1])
         item = context.cast(builder, arguments[2], signature.args[2], view.dtype)
         context.pack_value(builder, view.dtype, item, _pointer(context, builder, view, target, indices))
         return context.get_dummy_value()
@@ -167,7 +209,7 @@ def _view_getitem(view, index):
             return _slice(view, start, max(start, stop))
 
         return get_slice
-    if isinstance(index, types.Integer) and index.signed:
+    if _wraps(index) and not view.checked:
         return lambda view, index: _load(view, index if index >= 0 else index + len(view))
     if _is_index(index) and _index_count(index) <= view.ndim:
         return lambda view, index: _load(view, index)
@@ -178,7 +220,7 @@ def _view_getitem(view, index):
 def _view_setitem(view, index, value):
     if not isinstance(view, ViewType):
         return None
-    if isinstance(index, types.Integer) and index.signed:
+    if _wraps(index) and view.ndim == 1 and not view.checked:
         return lambda view, index, value: _store(view, index if index >= 0 else index + len(view), value)
     if _is_index(index) and _index_count(index) == view.ndim:
         return lambda view, index, value: _store(view, index, value)

@@ -11,8 +11,10 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
+from magic_pomdp.core.parameters import derived_digest
 from magic_pomdp.core.places import nearest
-from magic_pomdp.core.reading import convert, read_json
+from magic_pomdp.core.randomness import check_seed
+from magic_pomdp.core.reading import convert, printable, read_json
 from magic_pomdp.core.saving import check_writable, make_folder, save_bytes
 from magic_pomdp.core.settings import SettingValue, setting_kinds, settings_of
 from magic_pomdp.core.task import Task, task_name
@@ -23,7 +25,7 @@ from magic_pomdp.magic.planner import MAGIC
 from magic_pomdp.magic.shape import Conditioning
 from magic_pomdp.planners.macro_despot import MACRO_DESPOT
 from magic_pomdp.planners.plan import Budget
-from magic_pomdp.results.base import Plain, Stored
+from magic_pomdp.results.base import Count, Plain, Stored
 from magic_pomdp.results.evaluation import Evaluation
 from magic_pomdp.results.files import read_if_there, write
 from magic_pomdp.results.training import ABLATION_FILE, Ablation, AblationTraining
@@ -34,6 +36,8 @@ from magic_pomdp.running.factory import PlannerFactory
 CONDITIONINGS: tuple[Conditioning, ...] = get_args(Conditioning)
 _QUESTION, _RESULT, _HANDCRAFTED = "question.json", "result.json", "handcrafted.json"
 """Files of an ablation: what is asked, the result of a training (in its folder), of the handcrafted set, and all."""
+_MOST_SEEDS = 1_000
+"""Trainings of a variant."""
 _START = "the handcrafted set"
 """What messages call it."""
 _FREE = {"macro_length", "seed", "conditioning", "critic", "workers", "checkpoint_minutes", "keep"}
@@ -95,11 +99,13 @@ class AblationQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """Of a plan in the evaluations."""
     settings: dict[str, SettingValue]
     """Of the planner with the handcrafted set."""
-    episodes: int
+    episodes: Count
     """Of an evaluation."""
     evaluation_seed: int
     training: dict[str, SettingValue]
     """The settings that all trainings share."""
+    derived: str = ""
+    """A fingerprint of what the task has read from files or derived otherwise; "" if nothing, or if it is not known."""
 
     def facts(self) -> dict[str, object]:
         """All of it by name, each setting for itself."""
@@ -112,7 +118,7 @@ class AblationInterrupted(KeyboardInterrupt):
 
 
 class AblationWatch:
-    """Is told of everything that an ablation does. This one keeps the metrics of trainings, and is silent."""
+    """Is told of everything that an ablation does. This one keeps metrics and results, and is silent."""
 
     def say(self, sentence: str) -> None:
         """Something that happened once."""
@@ -120,6 +126,10 @@ class AblationWatch:
     def training(self, folder: Path, title: str) -> AbstractContextManager[Watch]:
         """What watches the training in a folder."""
         return MetricsFile(folder)
+
+    def save(self, path: Path, result: Stored) -> None:
+        """What saves the results."""
+        write(path, result)
 
     def evaluation(self, episodes: int) -> AbstractContextManager[Callable[[EpisodeRecord], None]]:
         """What is called with each episode of an evaluation."""
@@ -177,23 +187,39 @@ def ablate(
             evaluation=judge(str(variant), PlannerFactory(MAGIC.name, budget, {"model": str(trained.model)})),
         )
 
-    def stored_or_made(name: str, path: Path, kind: type[_Kind], make: Callable[[], _Kind]) -> _Kind:
+    def is_asked(evaluation: Evaluation) -> bool:
+        met = [record.episode for record in evaluation.records]
+        return (evaluation.task, evaluation.seed, met) == (task_name(task), evaluation_seed, list(range(episodes)))
+
+    def stored_or_made(
+        name: str, path: Path, kind: type[_Kind], fits: Callable[[_Kind], bool], make: Callable[[], _Kind]
+    ) -> _Kind:
         found = read_if_there(path, kind)
         if found is None:
-            write(path, found := make())
-        else:
+            watch.save(path, found := make())
+        elif fits(found):
             watch.say(f"Found the result of {name} in {path}.")
+        else:
+            raise ValueError(f"{path} is no result of {name} as asked here: remove it, or choose another folder.")
         return found
 
-    of_handcrafted = stored_or_made(_START, folder / _HANDCRAFTED, Evaluation, lambda: judge(_START, handcrafted))
+    of_handcrafted = stored_or_made(
+        _START, folder / _HANDCRAFTED, Evaluation, is_asked, lambda: judge(_START, handcrafted)
+    )
     trainings = []
     for number, variant in enumerate(variants, start=1):
         its_folder, title = folder / variant.folder, f"{task_name(task)}, {variant} ({number} of {len(variants)})"
         make = partial(train_and_judge, variant, its_folder, title)
-        trainings.append(stored_or_made(str(variant), its_folder / _RESULT, AblationTraining, make))
+        fits = partial(_is_of, variant, is_asked)
+        trainings.append(stored_or_made(str(variant), its_folder / _RESULT, AblationTraining, fits, make))
     ablation = Ablation.of(task_name(task), of_handcrafted, tuple(trainings))
-    write(folder / ABLATION_FILE, ablation)
+    watch.save(folder / ABLATION_FILE, ablation)
     return ablation
+
+
+def _is_of(variant: Variant, is_asked: Callable[[Evaluation], bool], found: AblationTraining) -> bool:
+    mine = all(getattr(found, name) == value for name, value in dataclasses.asdict(variant).items())
+    return mine and is_asked(found.evaluation)
 
 
 def _variants(
@@ -206,6 +232,8 @@ def _variants(
     """Seed by seed, so that an ablation that is stopped early has compared something."""
     if seeds < 1:
         raise ValueError(f"The number of seeds must be at least 1, not {seeds}.")
+    if seeds > _MOST_SEEDS:
+        raise ValueError(f"The number of seeds must be at most {_MOST_SEEDS}, not {seeds}.")
     for what, given in (("conditioning", conditionings), ("critic", critics)):
         if not given:
             raise ValueError(f"An ablation needs at least one {what}.")
@@ -228,8 +256,7 @@ def _question(
 ) -> AblationQuestion:
     if episodes < 1:
         raise ValueError(f"The number of episodes must be at least 1, not {episodes}.")
-    if evaluation_seed < 0:
-        raise ValueError(f"The seed of the evaluation must be at least 0, not {evaluation_seed}.")
+    check_seed(evaluation_seed, "seed of the evaluation")
     about = describe(task, handcrafted, evaluation_seed)
     return AblationQuestion(
         task=about.task,
@@ -239,6 +266,7 @@ def _question(
         episodes=episodes,
         evaluation_seed=evaluation_seed,
         training={name: value for name, value in settings.values().items() if name not in _FREE},
+        derived=derived_digest(task),
     )
 
 
@@ -257,7 +285,14 @@ def _check_question(folder: Path, asked: AblationQuestion) -> None:
     different = [name for name in facts if facts[name] != known_facts.get(name)]
     if different:
         values = ", ".join(f"{name.replace('_', ' ')} {known_facts.get(name)}" for name in different)
-        raise ValueError(f"The ablation in {folder} was begun with {values}: ask the same, or choose another folder.")
+        raise ValueError(
+            f"The ablation in {folder} was begun with {printable(values)}: ask the same, or choose another folder."
+        )
+    if known.derived and known.derived != asked.derived:
+        raise ValueError(
+            f"The ablation in {folder} was begun with another content of a file that the task's parameters name: ask "
+            "the same, or choose another folder."
+        )
 
 
 def _read_question(path: Path) -> AblationQuestion:

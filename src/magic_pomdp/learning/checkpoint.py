@@ -10,12 +10,16 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from magic_pomdp.core.reading import Damaged
 from magic_pomdp.learning.question import TrainingQuestion
 from magic_pomdp.magic.arrays import load_arrays, save_arrays
+from magic_pomdp.results.base import Amount, Count
 from magic_pomdp.results.metrics import EvaluationReport
 
 _FORMAT = 2
 """Of the files that are written."""
+Check = Callable[[Path, dict[str, np.ndarray], "CheckpointFile"], None]
+"""Refuses what a checkpoint holds."""
 
 
 class CheckpointFile(TrainingQuestion, frozen=True, kw_only=True, tag_field="kind", tag="checkpoint"):
@@ -23,11 +27,11 @@ class CheckpointFile(TrainingQuestion, frozen=True, kw_only=True, tag_field="kin
 
     format: int = 1
     """What files of software 0.1.0 do not tell."""
-    updates: int
-    plans: int
-    episodes: int
+    updates: Count
+    plans: Count
+    episodes: Count
     """Training episodes begun."""
-    seconds: float
+    seconds: Amount
     """Of training."""
     warmed_up: bool
     """Whether there was enough experience to learn from."""
@@ -45,19 +49,31 @@ def save_checkpoint(folder: Path, arrays: Mapping[str, np.ndarray], about: Check
     return path
 
 
-def load_checkpoint(folder: Path, say: Callable[[str], None]) -> tuple[dict[str, np.ndarray], CheckpointFile] | None:
-    """The newest checkpoint that can be read; `say` is told of those that cannot. None if there is none."""
+def load_checkpoint(
+    folder: Path, say: Callable[[str], None], check: Check = lambda path, arrays, about: None
+) -> tuple[dict[str, np.ndarray], CheckpointFile] | None:
+    """The newest checkpoint that can be read and that `check` does not find to be `Damaged`; `say` is told of the
+    others. None if there is none."""
     paths = checkpoints(folder)
     for path in paths:
         try:
-            arrays, about = load_arrays(path, CheckpointFile)
-        except ValueError as error:
+            arrays, about = _load(path)
+            check(path, arrays, about)
+        except Damaged as error:
             say(str(error) if path == paths[-1] else f"{error} The one before is used.")
-            continue
-        if about.format > _FORMAT:
-            raise ValueError(f"{path} was written by a later version of magic-pomdp: update it to go on.")
-        return arrays, about
+        else:
+            return arrays, about
     return None
+
+
+def _load(path: Path) -> tuple[dict[str, np.ndarray], CheckpointFile]:
+    try:
+        arrays, about = load_arrays(path, CheckpointFile)
+    except ValueError as error:
+        raise Damaged(str(error)) from None
+    if about.format > _FORMAT:
+        raise ValueError(f"{path} was written by a later version of magic-pomdp: update it to go on.")
+    return arrays, about
 
 
 def checkpoints(folder: Path) -> list[Path]:

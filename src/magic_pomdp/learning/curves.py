@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from magic_pomdp.core.reading import read_json
+from magic_pomdp.core.reading import printable, read_json
 from magic_pomdp.learning.settings import CHANGEABLE, SETTINGS, complete
 from magic_pomdp.results.base import Plain, Scalar
 from magic_pomdp.results.metrics import METRICS, EvaluationReport, read_metrics
@@ -19,7 +19,8 @@ def read_curves(folders: Sequence[Path], handcrafted: float | None = None) -> Cu
     asked = [_asked(folder) for folder in folders]
     tasks = list(dict.fromkeys(one.task for one in asked))
     if len(tasks) > 1:
-        raise ValueError(f"These trainings are for several tasks ({', '.join(tasks)}): draw one task at a time.")
+        names = printable(", ".join(tasks))
+        raise ValueError(f"These trainings are for several tasks ({names}): draw one task at a time.")
     labels = _labels(folders, [one.facts() for one in asked])
     curves = [Curve(label=label, points=_points(folder)) for label, folder in zip(labels, folders, strict=True)]
     return Curves(task=tasks[0], curves=tuple(curves), handcrafted=handcrafted)
@@ -57,15 +58,14 @@ def _labels(folders: Sequence[Path], facts: Sequence[dict[str, Plain]]) -> list[
 
 
 def _points(folder: Path) -> tuple[CurvePoint, ...]:
+    if not (folder / METRICS).exists():
+        raise ValueError(f"The training in {folder} has no {METRICS}, so there is nothing to draw.")
     points: list[CurvePoint] = []
-    try:
-        lines = read_metrics(folder)
-    except OSError:
-        raise ValueError(f"The training in {folder} has no {METRICS}, so there is nothing to draw.") from None
-    for line in lines:
+    for line in read_metrics(folder):
         if isinstance(line, EvaluationReport) and not line.final:
-            # a training that was killed has evaluated again what came after its last checkpoint
-            points = [*(earlier for earlier in points if earlier.updates < line.updates), line.point()]
+            while points and points[-1].updates >= line.updates:
+                points.pop()  # a training that was killed has evaluated again what came after its last checkpoint
+            points.append(line.point())
     if not points:
         raise ValueError(f"The training in {folder} has not been evaluated yet, so there is nothing to draw.")
     return tuple(points)

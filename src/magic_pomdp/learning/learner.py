@@ -1,7 +1,7 @@
 """The learner: critic, generator and α, and one update of all three."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -25,6 +25,8 @@ from magic_pomdp.results.metrics import Measured
 
 _BEGINNING, _UPDATE = range(2)
 """What a random number of the learner is for."""
+_LARGEST_LOG_ALPHA = 700.0
+"""In size: α is a finite number."""
 _LARGEST_GRADIENT = 1.0
 """Gradients of critic and generator are shortened to this norm."""
 
@@ -49,12 +51,15 @@ class Learner:
         self.log_alpha = torch.tensor(math.log(settings.alpha), requires_grad=True)
         self.value_scale = torch.tensor([0.0, 1.0])  # centre and standard deviation of values
         self.target_entropy = float(free_entropy(torch.tensor(settings.std)))
-        self._critic_weights = list(self.critic.parameters())
-        self._generator_weights = list(self.generator.parameters())
+        self._weights: dict[str, list[Tensor]] = {
+            "critic": list(self.critic.parameters()),
+            "generator": list(self.generator.parameters()),
+            "alpha": [self.log_alpha],
+        }
         self.optimisers = {
-            "critic": torch.optim.Adam(self._critic_weights, settings.critic_rate, fused=True),
-            "generator": torch.optim.Adam(self._generator_weights, settings.generator_rate, fused=True),
-            "alpha": torch.optim.Adam([self.log_alpha], settings.alpha_rate),
+            "critic": torch.optim.Adam(self._weights["critic"], settings.critic_rate, fused=True),
+            "generator": torch.optim.Adam(self._weights["generator"], settings.generator_rate, fused=True),
+            "alpha": torch.optim.Adam(self._weights["alpha"], settings.alpha_rate),
         }
 
     def fit_scales(self, experience: Experience) -> None:
@@ -80,15 +85,15 @@ class Learner:
         critic_loss = negative_log_likelihood(judged.value, judged.value_std, value)
         if judged.values is not None:
             critic_loss = critic_loss + negative_log_likelihood(judged.values, judged.values_std, values)
-        self._descend("critic", critic_loss, self._critic_weights)
+        self._descend("critic", critic_loss)
 
         parameters, std = self.generator.sample(inputs, random)
         entropy, alpha = free_entropy(std), math.exp(self.log_alpha.item())
         expected = self.critic(known.detach(), parameters, floor).value  # described one update ago, at half the cost
-        self._descend("generator", generator_objective(expected, entropy, alpha), self._generator_weights)
+        self._descend("generator", generator_objective(expected, entropy, alpha))
 
         mean_entropy = float(entropy.mean().item())
-        self._descend("alpha", alpha_objective(self.log_alpha, mean_entropy, self.target_entropy), [self.log_alpha])
+        self._descend("alpha", alpha_objective(self.log_alpha, mean_entropy, self.target_entropy))
         with torch.no_grad():
             self.log_alpha.clamp_(*LOG_ALPHA_RANGE)
         self.updates += 1
@@ -101,8 +106,9 @@ class Learner:
             alpha=alpha,
         )
 
-    def _descend(self, name: str, loss: Tensor, weights: Sequence[Tensor]) -> None:
-        """One step of an optimiser; only the gradients of these weights are computed."""
+    def _descend(self, name: str, loss: Tensor) -> None:
+        """One step of an optimiser; only the gradients of its weights are computed."""
+        weights = self._weights[name]
         gradients = torch.autograd.grad(loss, weights, allow_unused=True)
         for weight, gradient in zip(weights, gradients, strict=True):
             weight.grad = gradient
@@ -135,6 +141,32 @@ class Learner:
             for i, moments in optimiser.state_dict()["state"].items():
                 tensors |= {f"optimiser.{name}.{i}.{key}": value for key, value in moments.items()}
         return {name: tensor.detach().numpy() for name, tensor in tensors.items()}
+
+    def state_shapes(self, names: Collection[str]) -> dict[str, tuple[int, ...]]:
+        """The shapes of what a checkpoint that has arrays of these names keeps of a learner like this one. What an
+        optimiser knows of a weight is there as a whole, or not at all: some weights are never used."""
+        shapes = {name: array.shape for name, array in self.state().items() if not name.startswith("optimiser.")}
+        for optimiser, weights in self._weights.items():
+            for i, weight in enumerate(weights):
+                moments = {"step": (), "exp_avg": weight.shape, "exp_avg_sq": weight.shape}
+                named = {f"optimiser.{optimiser}.{i}.{key}": tuple(shape) for key, shape in moments.items()}
+                shapes |= named if named.keys() & set(names) else {}
+        return shapes
+
+    def cannot_restore(self, arrays: Mapping[str, np.ndarray]) -> str:
+        """Why nothing could be learned from there on, "" if it could: numbers that are divided by, or whose root is
+        taken, must allow that."""
+        for name in (*self.shape.divisors(), *(name for name in arrays if name.endswith(".step"))):
+            if arrays[name].min(initial=1.0) <= 0.0:
+                return f"the array {name} must be positive"
+        for name in arrays:
+            if name.endswith(".exp_avg_sq") and arrays[name].min(initial=0.0) < 0.0:
+                return f"the array {name} must not be negative"
+        if arrays["value_scale"][1] <= 0.0:
+            return f"the scale of values is {arrays['value_scale'][1]}"
+        if abs(arrays["log_alpha"]) > _LARGEST_LOG_ALPHA:
+            return f"log α is {arrays['log_alpha']}"
+        return ""
 
     def restore(self, arrays: Mapping[str, np.ndarray], updates: int) -> None:
         """Be as the learner was whose `state` this is, and which had made so many updates."""

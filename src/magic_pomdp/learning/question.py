@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from magic_pomdp import __version__
-from magic_pomdp.core.parameters import parameter_fields, parameter_values
-from magic_pomdp.core.reading import read_json
+from magic_pomdp.core.parameters import derived_digest, parameter_fields, parameter_values
+from magic_pomdp.core.reading import printable, read_json
 from magic_pomdp.core.registry import task_names
 from magic_pomdp.core.saving import save_bytes
 from magic_pomdp.core.settings import SettingValue, default_of
@@ -30,6 +30,8 @@ class TrainingQuestion(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, SettingValue]
     software: str = msgspec.field(name="version", default=__version__)
     """The version of magic-pomdp that trains."""
+    derived: str = ""
+    """A fingerprint of what the task has read from files or derived otherwise; "" if nothing, or if it is not known."""
     command: str = ""
     """What trains the same elsewhere; "" if that is not known."""
 
@@ -44,6 +46,7 @@ class TrainingQuestion(msgspec.Struct, frozen=True, kw_only=True):
             space=space.describe(),
             shape=shape,
             settings=settings.values(),
+            derived=derived_digest(task),
             command=train_command(task, settings, place),
         )
 
@@ -56,13 +59,18 @@ class TrainingQuestion(msgspec.Struct, frozen=True, kw_only=True):
         ):
             if known != mine:
                 raise ValueError(
-                    f"The training in {folder} has another {what} ({known}): resume it with that, or choose another "
-                    "folder."
+                    f"The training in {folder} has another {what} ({printable(str(known))}): resume it with that, or "
+                    "choose another folder."
                 )
+        if stored.derived and stored.derived != self.derived:
+            raise ValueError(
+                f"The training in {folder} was begun with another content of a file that the task's parameters name: "
+                "resume it with that, or choose another folder."
+            )
         different = settings.differences(stored.settings)
         if different:
             values = ", ".join(f"{name} {complete(stored.settings)[name]}" for name in different)
-            raise ValueError(f"The training in {folder} was begun with {values}: resume it with the same.")
+            raise ValueError(f"The training in {folder} was begun with {printable(values)}: resume it with the same.")
 
 
 def read_question(path: Path) -> TrainingQuestion:
@@ -79,8 +87,9 @@ def train_command(task: Task, settings: TrainSettings, place: str = "") -> str:
     """The command that trains the same, from the beginning and in a folder of its own. `place` is what commands call
     the task (default: its name if they know it, else its module and class)."""
     kind = type(task)
-    known = task.name if task.name in task_names() else f"{kind.__module__}:{kind.__qualname__}"
-    words = ["magic-pomdp", "train", place or known]
+    if not place:
+        place = task.name if task.name in task_names() else f"{kind.__module__}:{kind.__qualname__}"
+    words = ["magic-pomdp", "train", place]
     parameters = parameter_values(task)
     for item in parameter_fields(task):
         if parameters[item.name] != item.default:

@@ -72,6 +72,11 @@ class Replay:
         """What a checkpoint keeps of it."""
         return {f"replay.{name}": array[: len(self)] for name, array in self.arrays.items()}
 
+    def state_shapes(self, added: int) -> dict[str, tuple[int, ...]]:
+        """The shapes of what a checkpoint keeps of a replay that has added so many."""
+        count = min(added, self.capacity)
+        return {f"replay.{name}": (count, *array.shape[1:]) for name, array in self.arrays.items()}
+
     def restore(self, arrays: dict[str, np.ndarray], added: int) -> None:
         """Be as the replay was whose `state` this is, and which had added so many."""
         count = min(added, self.capacity)

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from magic_pomdp.core.randomness import check_seed
 from magic_pomdp.core.settings import Settings, SettingValue, setting
 from magic_pomdp.core.task import Task
-from magic_pomdp.magic.shape import Conditioning
+from magic_pomdp.magic.shape import MOST_PARTICLES, Conditioning
 from magic_pomdp.planners.macro_despot import MacroDespotSettings
 from magic_pomdp.running.workers import available_cores
 
@@ -15,6 +16,10 @@ CriticKind = Literal["set", "flat"]
 """How a critic sees macro-actions."""
 SETTINGS = "settings.json"
 """The file of a training that tells what was asked for."""
+_WIDEST = 4_096
+"""Layer of a network."""
+_EVALUATE_UPDATES = 1_000
+"""Updates between evaluations, where nothing follows the clock."""
 
 
 def _changeable(default: SettingValue, help: str, **about: Any) -> Any:
@@ -41,23 +46,26 @@ class TrainSettings(Settings):
     workers: int | None = _changeable(
         None,
         "Processes that run episodes. 0 runs everything in one process, in lockstep: then the same seed gives the same "
-        "weights.",
+        "weights and, if the number of updates ends the training, the same file.",
         at_least=0,
+        at_most=1_000,
         default_words="one for every core but the learner's",
     )
 
-    plan_steps: int = setting(300_000, "Budget of a plan during training, in primitive steps.", at_least=1)
+    plan_steps: int = setting(
+        300_000, "Budget of a plan during training, in primitive steps.", at_least=1, at_most=10**12
+    )
     warmup: int = setting(2_000, "Plans with noisy handcrafted macro-actions before the first update.", at_least=2)
     warmup_std: float = setting(0.35, "Standard deviation of that noise.", above=0.0)
     updates_per_plan: float = setting(1.0, "Updates for every plan made, at most; in lockstep exactly.", above=0.0)
-    replay: int = setting(100_000, "Newest plans that are kept to learn from.", at_least=2)
-    batch: int = setting(128, "Plans in an update.", at_least=1)
+    replay: int = setting(100_000, "Newest plans that are kept to learn from.", at_least=2, at_most=10**8)
+    batch: int = setting(128, "Plans in an update.", at_least=1, at_most=10**5)
     mirror: bool = setting(True, "Learn from mirror images of plans as well, if the task tells what these look like.")
 
-    particles: int = setting(32, "Particles of a belief that the networks look at.", at_least=2)
-    encoder_width: int = setting(64, "Width of the layer that every particle passes.", at_least=1)
-    generator_width: int = setting(256, "Width of the generator's two layers behind.", at_least=1)
-    critic_width: int = setting(128, "Width of the critic's layers.", at_least=1)
+    particles: int = setting(32, "Particles of a belief that the networks look at.", at_least=2, at_most=MOST_PARTICLES)
+    encoder_width: int = setting(64, "Width of the layer that every particle passes.", at_least=1, at_most=_WIDEST)
+    generator_width: int = setting(256, "Width of the generator's two layers behind.", at_least=1, at_most=_WIDEST)
+    critic_width: int = setting(128, "Width of the critic's layers.", at_least=1, at_most=_WIDEST)
     critic_rate: float = setting(1e-3, "Learning rate of the critic.", above=0.0)
     generator_rate: float = setting(3e-4, "Learning rate of the generator.", above=0.0)
     alpha: float = setting(
@@ -73,9 +81,16 @@ class TrainSettings(Settings):
     std_max: float = setting(0.25, "The most that the generator can choose.", above=0.0)
 
     evaluate_minutes: float = _changeable(3.0, "Time between evaluations with the mean parameters.", above=0.0)
+    evaluate_updates: int | None = _changeable(
+        None,
+        "Updates between them instead.",
+        at_least=1,
+        default_words=f"{_EVALUATE_UPDATES} with --workers 0 and --updates, so that nothing follows the clock; else "
+        "minutes count",
+    )
     evaluation_episodes: int = _changeable(100, "Episodes of an evaluation.", at_least=1)
     evaluation_steps: int = _changeable(
-        1_000_000, "Budget of a plan during an evaluation, in primitive steps.", at_least=1
+        1_000_000, "Budget of a plan during an evaluation, in primitive steps.", at_least=1, at_most=10**12
     )
     checkpoint_minutes: float = _changeable(2.0, "Time between checkpoints.", above=0.0)
     keep: int = _changeable(3, "Checkpoints to keep, the newest.", at_least=1)
@@ -88,6 +103,7 @@ class TrainSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_seed(self.seed)
         if not self.std_min <= self.std <= self.std_max:
             raise ValueError(f"The setting std must lie between std_min {self.std_min} and std_max {self.std_max}.")
         if self.std_min == self.std_max:
@@ -101,6 +117,20 @@ class TrainSettings(Settings):
     def worker_count(self) -> int:
         """Worker processes: as set, or one for every core but the learner's."""
         return max(1, available_cores() - 1) if self.workers is None else self.workers
+
+    def updates_earned(self, plans: int) -> int:
+        """Updates that so many plans allow."""
+        return max(0, int(self.updates_per_plan * (plans - self.warmup + 1)))
+
+    @property
+    def counted(self) -> bool:
+        """Whether nothing that decides the result follows the clock."""
+        return self.workers == 0 and self.updates is not None
+
+    @property
+    def updates_to_evaluation(self) -> int | None:
+        """Updates between evaluations; None if minutes count."""
+        return self.evaluate_updates or (_EVALUATE_UPDATES if self.counted else None)
 
     def length_in(self, task: Task) -> int:
         """Length of the macro-actions to learn for a task."""

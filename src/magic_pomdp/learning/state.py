@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from magic_pomdp.core.reading import Damaged
 from magic_pomdp.core.saving import check_writable, make_folder
 from magic_pomdp.core.task import Task
 from magic_pomdp.learning.checkpoint import CheckpointFile, load_checkpoint, save_checkpoint
@@ -15,8 +16,8 @@ from magic_pomdp.learning.mirroring import check_mirrors
 from magic_pomdp.learning.question import TrainingQuestion, read_question, write_question
 from magic_pomdp.learning.replay import Replay
 from magic_pomdp.learning.settings import SETTINGS, TrainSettings
-from magic_pomdp.magic.arrays import load_arrays
-from magic_pomdp.magic.model import ModelCard, ModelFile, Score, save_model
+from magic_pomdp.magic.arrays import check_arrays
+from magic_pomdp.magic.model import ModelCard, Score, read_model, save_model
 from magic_pomdp.magic.shape import GeneratorShape
 from magic_pomdp.results.metrics import EvaluationReport
 
@@ -31,7 +32,8 @@ def check_folder(folder: Path, resume: bool) -> None:
         raise ValueError(f"{folder} already holds a training: add --resume, or choose another folder.")
     if resume and not known:
         raise ValueError(f"There is no training in {folder} to resume: check the folder, or leave out --resume.")
-    check_writable(make_folder(folder) / SETTINGS)
+    for name in (SETTINGS, BEST):
+        check_writable(make_folder(folder) / name)
 
 
 class TrainingState:
@@ -116,36 +118,61 @@ class TrainingState:
         self.saved_at = self.seconds
 
     def _restore(self, say: Callable[[str], None]) -> None:
-        found = load_checkpoint(self.folder, say)
-        try:
-            if found is None:
-                self._check_same(read_question(self.folder / SETTINGS))
-                say(f"There is no checkpoint in {self.folder}: the training starts from the beginning.")
-            else:
-                self._go_on(*found)
-                say(
-                    f"Resumed after {self.learner.updates:,} updates, {self.replay.added:,} plans and "
-                    f"{self.seconds / 60:.1f} minutes."
-                )
-        except (KeyError, TypeError, RuntimeError, msgspec.DecodeError):
-            raise ValueError(
-                f"The training in {self.folder} was begun by another version of magic-pomdp, or is damaged: choose "
-                "another folder."
-            ) from None
+        found = load_checkpoint(self.folder, say, self._check_checkpoint)
+        if found is None:
+            self._check_same(self._stored_question())
+            say(f"There is no checkpoint in {self.folder}: the training starts from the beginning.")
+        else:
+            self._go_on(*found)
+            say(
+                f"Resumed after {self.learner.updates:,} updates, {self.replay.added:,} plans and "
+                f"{self.seconds / 60:.1f} minutes."
+            )
         if not (self.folder / BEST).is_file() and not self.history:
             return
         try:
-            self.best_arrays, model = load_arrays(self.folder / BEST, ModelFile)
-            card = model.card
-            self.best = EvaluationReport(
-                **msgspec.structs.asdict(card.chosen_by), updates=card.updates, minutes=card.minutes, best=True
-            )
+            self._restore_best()
         except ValueError as error:
             say(f"{error} The next evaluation makes a new one.")
 
+    def _stored_question(self) -> TrainingQuestion:
+        try:
+            return read_question(self.folder / SETTINGS)
+        except Damaged as error:
+            raise ValueError(
+                f"{error} The training in {self.folder} was begun by another version of magic-pomdp, or is damaged: "
+                "choose another folder."
+            ) from None
+
+    def _restore_best(self) -> None:
+        arrays, model = read_model(self.folder / BEST)
+        if model.shape != self.shape:
+            raise ValueError(f"{self.folder / BEST} is of another training.")
+        card = model.card
+        known = [report.minutes for report in self.curve if report.updates == card.updates]
+        minutes = card.minutes if card.minutes is not None else known[-1] if known else self.seconds / 60.0
+        self.best_arrays = arrays
+        self.best = EvaluationReport(
+            **msgspec.structs.asdict(card.chosen_by), updates=card.updates, minutes=minutes, best=True
+        )
+
+    def _check_checkpoint(self, path: Path, arrays: dict[str, np.ndarray], about: CheckpointFile) -> None:
+        """A ValueError if a checkpoint is of another training, and a `Damaged` if none can go on from it."""
+        self._check_same(about)
+        warmed_up = about.plans >= self.settings.warmup
+        if about.warmed_up != warmed_up or about.updates > self.settings.updates_earned(about.plans):
+            raise Damaged(
+                f"{path} is damaged: {about.updates} updates after {about.plans} plans cannot be, with a warm-up of "
+                f"{self.settings.warmup}."
+            )
+        shapes = self.learner.state_shapes(arrays.keys()) | self.replay.state_shapes(about.plans)
+        check_arrays(path, arrays, shapes, unlimited=("replay.floor",))
+        problem = self.learner.cannot_restore(arrays)
+        if problem:
+            raise Damaged(f"{path} is damaged: {problem}.")
+
     def _go_on(self, arrays: dict[str, np.ndarray], about: CheckpointFile) -> None:
         """Be where a checkpoint was written."""
-        self._check_same(about)
         self.learner.restore(arrays, about.updates)
         self.replay.restore(arrays, about.plans)
         self.episodes, self.warmed_up = about.episodes, about.warmed_up
@@ -165,7 +192,7 @@ class TrainingState:
             software=asked.software,
             command=asked.command,
             seed=self.settings.seed,
-            minutes=self.best.minutes,
+            minutes=None if self.settings.counted else self.best.minutes,
             updates=self.best.updates,
             plans=self.replay.added,
             score=_score(report),

@@ -6,7 +6,6 @@ interrupted and resumed, with the same weights to the last bit.
 """
 
 import ctypes
-import math
 import signal
 import sys
 import threading
@@ -159,6 +158,8 @@ class Trainer:
             stopped_by = self._why_stop()
             if stopped_by:
                 return stopped_by
+            if self._is_evaluation_due():  # before the next update, so that one that was interrupted is made up for
+                self._begin_evaluation(EVALUATION)
             if self._owed() > 0:
                 self._update()
             if self._owed() <= 0 or not self.lockstep:
@@ -205,11 +206,10 @@ class Trainer:
 
     def _owed(self) -> int:
         """Updates that the experience so far allows and that are still to be made."""
-        if not self.state.warmed_up:
+        if not self.state.warmed_up or (self.lockstep and self._evaluation is not None):
             return 0
-        earned = self.settings.updates_per_plan * (self.replay.added - self.settings.warmup + 1)
-        allowed = math.inf if self.settings.updates is None else self.settings.updates
-        return int(min(earned, allowed)) - self.learner.updates
+        earned = self.settings.updates_earned(self.replay.added)
+        return (earned if self.settings.updates is None else min(earned, self.settings.updates)) - self.learner.updates
 
     def _update(self) -> None:
         try:
@@ -314,14 +314,18 @@ class Trainer:
     # ------------------------------------------------------------------------------------------- reports and saving
 
     def _keep_up(self) -> None:
-        """Report, save and evaluate when it is time to."""
+        """Report and save when it is time to."""
         self._tell()
-        seconds, settings = self.state.seconds, self.settings
-        if seconds - self.state.saved_at >= 60.0 * settings.checkpoint_minutes:
+        if self.state.seconds - self.state.saved_at >= 60.0 * self.settings.checkpoint_minutes:
             self.state.save()
-        due = self.state.warmed_up and seconds - self._evaluated_at >= 60.0 * settings.evaluate_minutes
-        if due and self._evaluation is None and self.learner.updates > max(0, self._last_evaluated()):
-            self._begin_evaluation(EVALUATION)
+
+    def _is_evaluation_due(self) -> bool:
+        every, waited = self.settings.updates_to_evaluation, self.state.seconds - self._evaluated_at
+        if not self.state.warmed_up or self._evaluation is not None:
+            return False
+        if every is None and waited < 60.0 * self.settings.evaluate_minutes:
+            return False
+        return self.learner.updates // (every or 1) > max(0, self._last_evaluated()) // (every or 1)
 
     def _tell(self) -> None:
         """Report when it is time to."""

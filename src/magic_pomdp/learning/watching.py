@@ -162,11 +162,11 @@ class Screen(Watch):
         self.say(evaluation_line(report))
 
     def progress(self, report: Progress) -> None:
-        from rich.table import Table
+        from magic_pomdp.show.terminal import PlainTable
 
-        table = Table(show_header=False, title=self._title)
+        table = PlainTable(show_header=False, title=self._title)
         for name, value in progress_rows(report).items():
-            table.add_row(name, value)
+            table.add_texts(name, value)
         self._live.update(table)
 
 

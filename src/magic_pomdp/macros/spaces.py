@@ -16,6 +16,8 @@ from magic_pomdp.macros.straight import compass, directions
 
 Kind = Literal["sphere", "box"]
 """Where the parameters of a macro-action lie: on the unit sphere, or in [−1, 1] each."""
+MOST_LENGTH = 10_000
+"""A macro-action has so many primitive actions at most."""
 SpaceDescription = dict[str, str | int | float | list[float]]
 """What tells a space from others, as plain data."""
 
@@ -156,9 +158,11 @@ class HeldActionSpace:
 
 
 def check_length(length: int) -> None:
-    """Refuse a macro-action without actions."""
+    """Refuse a macro-action without actions, and one for which there would be no room."""
     if length < 1:
         raise ValueError(f"A macro-action has at least length 1, not {length}.")
+    if length > MOST_LENGTH:
+        raise ValueError(f"A macro-action has at most length {MOST_LENGTH:,}, not {length}.")
 
 
 def _with_extra(actions: np.ndarray, extra: tuple[tuple[tuple[float, ...], ...], ...]) -> MacroActions:

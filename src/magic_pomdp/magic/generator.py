@@ -79,6 +79,10 @@ class Generator:
             particles, context, self.weights, shape.encoder if shape.sees_belief else 0, shape.sees_context,
             shape.members, shape.member_features, self._trunk, self._particle, self._member, self._layers,
         ).astype(np.float64)  # fmt: skip
+        if not np.isfinite(output).all():
+            raise ValueError(
+                "The generator finds no finite parameters here: its weights, or the features, are too large."
+            )
         low, high = np.log(shape.std_range)
         std = np.exp(0.5 * (low + high) + 0.5 * (high - low) * np.tanh(output[shape.count * shape.size :]))
         return output[: shape.count * shape.size].reshape(shape.count, shape.size), std
@@ -106,8 +110,8 @@ def _fill_normal(random, values):
 
 @kernel
 def _describe(task, context, shown, particles, particle_features, context_features):
-    context, shown, particles = borrow(context), borrow(shown), borrow(particles)
-    particle_features, context_features = borrow(particle_features), borrow(context_features)
+    context, shown, particles = borrow((context, shown, particles), task)
+    particle_features, context_features = borrow((particle_features, context_features), task)
     task.context_features(context, context_features)
     count = len(particle_features)
     for i in range(count):

@@ -11,16 +11,20 @@ import numpy as np
 
 from magic_pomdp import __version__
 from magic_pomdp.core.places import nearest
+from magic_pomdp.core.randomness import check_seed
+from magic_pomdp.core.reading import Damaged, printable
 from magic_pomdp.core.settings import SettingValue
 from magic_pomdp.core.task import Task, task_name
-from magic_pomdp.macros.spaces import MacroSpace, SpaceDescription
-from magic_pomdp.magic.arrays import load_arrays, save_arrays
-from magic_pomdp.magic.shape import GeneratorShape
+from magic_pomdp.macros.spaces import MacroSpace, SpaceDescription, check_length
+from magic_pomdp.magic.arrays import check_arrays, load_arrays, save_arrays
+from magic_pomdp.magic.shape import MOST_WEIGHTS, GeneratorShape
 from magic_pomdp.planners.settings import CannotPlan
-from magic_pomdp.results.base import Plain
+from magic_pomdp.results.base import Amount, Count, Plain, Share
 
 _FORMAT = 2
 """Of the files that are written; those of software 0.1.0 tell none."""
+_MOST_BYTES = 4 * MOST_WEIGHTS + 2**20
+"""Of a file: all weights, and a card."""
 _FOLDER = Path(__file__).parents[1] / "models"
 """Where the models are that come with the package."""
 
@@ -29,10 +33,10 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     """What a generator returned in an evaluation."""
 
     return_mean: float
-    return_stderr: float
-    success_rate: float
-    episodes: int
-    plan_steps: int
+    return_stderr: Amount
+    success_rate: Share
+    episodes: Count
+    plan_steps: Count
     """Budget of a plan, in primitive steps."""
     concurrent: bool = False
     """Whether each macro-action was planned while the one before it was carried out."""
@@ -51,13 +55,21 @@ class ModelCard(msgspec.Struct, frozen=True, kw_only=True):
     """The version of magic-pomdp that trained it."""
     command: str
     seed: int
-    minutes: float
-    updates: int
-    plans: int
+    minutes: Amount | None
+    """Of training; None where nothing but counters decides: then the same seed gives the same file."""
+    updates: Count
+    plans: Count
     score: Score
     """In episodes that had no part in choosing it, if there were any."""
     chosen_by: Score
     """The evaluation by which it was chosen."""
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        length = self.space.get("length")
+        if not isinstance(length, int):
+            raise ValueError("the macro-action space has no length")
+        check_length(length)
 
 
 class ModelFile(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="model"):
@@ -94,12 +106,19 @@ class Model:
     def space_for(self, task: Task) -> MacroSpace:
         """The macro-action space of a task that this model fills, or a ValueError that says why it does not fit."""
         if self.card.task != task_name(task):
-            raise ValueError(f"The model {self.name} was trained for {self.card.task}, not for {task_name(task)}.")
+            known = printable(self.card.task)
+            raise ValueError(f"The model {self.name} was trained for {known}, not for {task_name(task)}.")
         space = task.macro_space(self.macro_length)
         if space.describe() != self.card.space:
             raise ValueError(
                 f"The model {self.name} fills the macro-action space {_words(self.card.space)}, but that of "
                 f"{self.card.task} is {_words(space.describe())}."
+            )
+        made = (self.shape.count, self.shape.size, self.shape.kind)
+        if made != (space.count, space.size, space.kind):
+            raise ValueError(
+                f"The model {self.name} makes {made[0]} × {made[1]} parameters in a {made[2]}, but {self.card.task} "
+                f"needs {space.count} × {space.size} in a {space.kind}."
             )
         seen = (self.shape.particle_features, self.shape.context_features)
         if seen != (task.particle_features_size, task.context_features_size):
@@ -130,16 +149,24 @@ def load_model(model: str | Path) -> Model:
                 "its file, such as run/best.safetensors."
             )
         path = shipped
-    arrays, about = load_arrays(path, ModelFile)
+    arrays, about = read_model(path)
+    name = path.stem if path.parent == _FOLDER else str(path)
+    return Model(name, about.shape, about.shape.pack(arrays), about.card)
+
+
+def read_model(path: Path) -> tuple[dict[str, np.ndarray], ModelFile]:
+    """The arrays of a model's file and what it tells of them, or a ValueError that says why it cannot be used."""
+    arrays, about = load_arrays(path, ModelFile, _MOST_BYTES)
     if about.version > _FORMAT:
         raise ValueError(
             f"The model {path} is of format {about.version}, and this version reads formats up to {_FORMAT}: update "
             "magic-pomdp."
         )
-    if not isinstance(about.card.space.get("length"), int):
-        raise ValueError(f"The model {path} was made by another version of magic-pomdp: its space has no length.")
-    name = path.stem if path.parent == _FOLDER else str(path)
-    return Model(name, about.shape, about.shape.pack(arrays), about.card)
+    check_arrays(path, arrays, about.shape.layout())
+    for name in about.shape.divisors():
+        if arrays[name].min(initial=1.0) <= 0.0:
+            raise Damaged(f"{path} is damaged: the array {name} must be positive.")
+    return arrays, about
 
 
 def shipped_models() -> list[Path]:
@@ -167,4 +194,4 @@ def _shipped(path: Path) -> Model:
 
 
 def _words(space: SpaceDescription) -> str:
-    return ", ".join(f"{name} {value}" for name, value in space.items())
+    return printable(", ".join(f"{name} {value}" for name, value in space.items()))

@@ -19,6 +19,7 @@ from magic_pomdp.magic.model import Model, find_model
 from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespot
 from magic_pomdp.planners.plan import Budget, Plan
 from magic_pomdp.planners.registry import PlannerEntry
+from magic_pomdp.planners.search import turn_to_plan
 from magic_pomdp.planners.tree import DespotView, TreeSnapshot
 
 _SHORTEST = 1e-6
@@ -73,7 +74,8 @@ class MeanParameters:
 
 
 class MagicPlanner:
-    """Macro-DESPOT with learned macro-actions. Use one planner for many plans, but not for two at a time.
+    """Macro-DESPOT with learned macro-actions. Use one planner for many plans, but not for two at a time; a second
+    thread is refused.
 
     With a `fallback_below` there is a pause after half of the budget: see MagicSettings. If the learned macro-actions
     have found enough, their search goes on.
@@ -102,12 +104,14 @@ class MagicPlanner:
         if chosen.fallback_below is not None:
             self._primitive = MacroDespot(task, MacroActions.repeat(task.actions(), 1), chosen)
         self._last = self._despot
+        self._turn = turn_to_plan()
         self.searched: Plan | None = None
         """What the last search found with the learned macro-actions, whatever came of the primitive ones."""
 
     def generate(self, belief: Belief | np.ndarray, context: np.ndarray | None = None) -> MacroActions:
         """The macro-actions for a belief (or its particles) in a context; in well under a millisecond."""
-        return self.source.space.decode(self.source(belief, context))
+        with self._turn:
+            return self.source.space.decode(self.source(belief, context))
 
     def plan(
         self,
@@ -119,8 +123,19 @@ class MagicPlanner:
         keep_tree: bool = False,
     ) -> Plan:
         """Choose a macro-action, as `MacroDespot.plan` does. Making the set counts towards a budget in seconds."""
+        with self._turn:
+            return self._plan(belief, context, budget or self.budget, seed, keep_tree)
+
+    def _plan(
+        self,
+        belief: Belief | np.ndarray,
+        context: np.ndarray | None,
+        budget: Budget,
+        seed: int | np.uint64,
+        keep_tree: bool,
+    ) -> Plan:
         started = time.perf_counter()
-        macro_actions, budget = self.source.space.decode(self.source(belief, context, seed)), budget or self.budget
+        macro_actions = self.source.space.decode(self.source(belief, context, seed))
         share = 1.0 if self._primitive is None else 0.5
         plan = self._despot.plan(
             belief,

@@ -9,6 +9,15 @@ import numpy as np
 from magic_pomdp.core.task import Task
 from magic_pomdp.macros.spaces import Kind, MacroSpace
 
+MOST_WEIGHTS = 2**24
+"""A generator may have so many weights, about a hundred times as many as those that ship."""
+MOST_PARTICLES = 2_000
+"""It may look at so many: the time that it takes grows with their square."""
+MOST_LAYERS = 16
+"""Its trunk may have so many."""
+LARGEST_STD = 1_000.0
+"""A sampled parameter may have so large a standard deviation."""
+
 Conditioning = Literal["belief+context", "belief", "context", "none"]
 """What a generator is told."""
 
@@ -48,18 +57,36 @@ class GeneratorShape:
                 f"A generator cannot be conditioned on {self.conditioning!r}, only on one of "
                 f"{', '.join(get_args(Conditioning))}."
             )
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"The parameters of a generator lie in one of {', '.join(get_args(Kind))}: {self.kind!r}.")
         for name in ("particles", "count", "size"):
             if getattr(self, name) < 1:
                 raise ValueError(f"A generator's {name} must be at least 1, not {getattr(self, name)}.")
-        if min(self.members, self.member_features, self.own_features) < 0:
+        if self.particles > MOST_PARTICLES:
+            raise ValueError(f"A generator looks at {MOST_PARTICLES:,} particles at most, not {self.particles}.")
+        if min(self.particle_features, self.context_features) < 0:
+            raise ValueError(
+                f"A particle's {self.particle_features} and the context's {self.context_features} features must be at "
+                "least 0."
+            )
+        if min(self.members, self.member_features, self.own_features) < 0 or (
+            self.members > 0 and self.member_features == 0
+        ):
             raise ValueError(
                 f"{self.members} members with {self.member_features} features each do not fit into a particle's "
                 f"{self.particle_features}."
             )
         if not self.trunk or min(self.encoder, *self.trunk) < 1:
             raise ValueError("A generator's encoder and trunk need at least one layer each, of width at least 1.")
-        if not 0.0 < self.std_range[0] <= self.std_range[1]:
-            raise ValueError(f"The range of standard deviations must be positive and in order, not {self.std_range}.")
+        if not 0.0 < self.std_range[0] <= self.std_range[1] <= LARGEST_STD:
+            raise ValueError(
+                f"The range of standard deviations must be positive, in order and up to {LARGEST_STD:g}, not "
+                f"{self.std_range}."
+            )
+        if len(self.trunk) > MOST_LAYERS:
+            raise ValueError(f"A generator's trunk has {MOST_LAYERS} layers at most, not {len(self.trunk)}.")
+        if self.encoder + self.member_features + self.weight_count > MOST_WEIGHTS:
+            raise ValueError(f"A generator has {MOST_WEIGHTS:,} weights at most, and this one would have more.")
 
     @classmethod
     def for_task(cls, task: Task, space: MacroSpace, **sizes: Any) -> "GeneratorShape":
@@ -131,6 +158,11 @@ class GeneratorShape:
             arrays |= {f"norm.{i}.weight": (width,), f"norm.{i}.bias": (width,)}
             before = width
         return arrays | {"head.weight": (self.outputs, before), "head.bias": (self.outputs,)}
+
+    def divisors(self) -> list[str]:
+        """Names of the arrays that inputs are divided by, and which are positive therefore."""
+        names = ("scale", "spread", "context_scale", *(("member_scale",) if self.members > 0 else ()))
+        return [f"normaliser.{name}" for name in names]
 
     def pack(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
         """The vector of weights of arrays by name. Matrices (out, in) lie in it by inputs, as the kernel reads them."""

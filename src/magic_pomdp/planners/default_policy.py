@@ -19,6 +19,9 @@ GREEDY_SAMPLE = 2
 """Scenarios on which the greedy policy tries every macro-action."""
 
 
+IMPOSSIBLE_GUIDE = "The task's guide returned a number that none of the macro-actions has"
+
+
 class Choices(NamedTuple):
     """The macro-actions of a search: M of them, the longest of length L, A numbers an action."""
 
@@ -38,7 +41,10 @@ def first_choice(choices, depth):
 def guided_macro_action(task, context, choices, state, depth):
     """The macro-action that the task's guide would choose."""
     first = first_choice(choices, depth)
-    return first + np.int64(task.guide(context, state, choices.actions[first:], choices.lengths[first:]))
+    choice = np.int64(task.guide(context, state, choices.actions[first:], choices.lengths[first:]))
+    if choice < 0 or choice >= len(choices.lengths) - first:
+        raise ValueError(IMPOSSIBLE_GUIDE)
+    return first + choice
 
 
 @inlined

@@ -31,8 +31,8 @@ from magic_pomdp.planners.default_policy import (
 )
 from magic_pomdp.planners.plan import BUDGET_USED, GAP_CLOSED, TREE_FULL, Budget, Plan
 from magic_pomdp.planners.registry import PlannerEntry
-from magic_pomdp.planners.search import check_macro_actions, check_situation, spend
-from magic_pomdp.planners.settings import PlannerSettings
+from magic_pomdp.planners.search import check_macro_actions, check_situation, spend, turn_to_plan
+from magic_pomdp.planners.settings import DEEPEST_SEARCH, PlannerSettings, room_for_nodes
 from magic_pomdp.planners.tree import (
     NO_BRANCH,
     NO_PARENT,
@@ -64,9 +64,12 @@ class DespotSettings(PlannerSettings):
         "K, how many sampled futures all nodes of a search share.",
         short="K",
         at_least=1,
+        at_most=1_000_000,
         tuned=Range(5, 500, logarithmic=True),
     )
-    search_depth: int = setting(60, "D, how many primitive steps to look ahead.", short="D", at_least=1)
+    search_depth: int = setting(
+        60, "D, how many primitive steps to look ahead.", short="D", at_least=1, at_most=DEEPEST_SEARCH
+    )
     xi: float = setting(
         0.95,
         "ξ, the share of the root's gap that a trial leaves alone.",
@@ -88,16 +91,14 @@ class DespotSettings(PlannerSettings):
         short="lambda",
         at_least=0.0,
     )
-    tree_nodes: int = setting(
-        500_000, "Room for belief nodes; a search that fills it ends early and says so.", short="nodes", at_least=1
-    )
+    tree_nodes: int = room_for_nodes(500_000)
 
 
 @dataclass(frozen=True)
 class MacroDespotSettings(DespotSettings):
     """What can be set about Macro-DESPOT."""
 
-    macro_length: int = setting(1, "Length of the macro-actions.", short=None, at_least=1)
+    macro_length: int = setting(1, "Length of the macro-actions.", short=None, at_least=1, at_most=DEEPEST_SEARCH)
 
     def length(self, task: Task) -> int:
         return self.macro_length
@@ -114,7 +115,7 @@ class Rules(NamedTuple):
 
 class MacroDespot:
     """An anytime online planner. Its memory is allocated once: use one planner for many plans, but not for two at a
-    time."""
+    time; a second thread is refused."""
 
     def __init__(
         self,
@@ -138,6 +139,7 @@ class MacroDespot:
         )
         self._tree = new_tree(task, chosen.scenarios, chosen.tree_nodes, chosen.search_depth)
         self._planned: tuple[np.ndarray, Choices, MacroActions] | None = None
+        self._turn = turn_to_plan()
 
     def plan(
         self,
@@ -160,24 +162,25 @@ class MacroDespot:
         lengths = macro_actions.lengths
         discounts = self.task.discount ** lengths.astype(np.float64)
         choices = Choices(macro_actions.actions, lengths, discounts, macro_actions.first_only)
-        self._planned = None  # should this belief be refused, there is no search to go on with
-        plant(self.task, known, choices, self._rules, self._tree, particles, stream_key(seed))
-        upper = self._tree.nodes[ROOT].upper
-        if not np.isfinite(upper):
-            raise ValueError(
-                f"The upper bound of {task_name(self.task)} must be finite, but is {upper} on average for this belief."
-            )
-        self._planned = known, choices, macro_actions
-        return self._search(budget or self.budget, started, keep_tree)
+        with self._turn:
+            self._planned = None  # should this belief be refused, there is no search to go on with
+            plant(self.task, known, choices, self._rules, self._tree, particles, stream_key(seed))
+            upper = self._tree.nodes[ROOT].upper
+            if not np.isfinite(upper):
+                bound = f"The upper bound of {task_name(self.task)}"
+                raise ValueError(f"{bound} must be finite, but is {upper} on average for this belief.")
+            self._planned = known, choices, macro_actions
+            return self._search(budget or self.budget, started, keep_tree)
 
     def go_on(self, budget: Budget, *, keep_tree: bool = False) -> Plan:
         """Search on where the last plan stopped. The new plan counts the steps of both, and the seconds of this one."""
         started = time.perf_counter()
-        if self._planned is None:
-            raise ValueError("There is no search to go on with: call plan first.")
-        if budget.steps is not None:
-            budget = Budget(steps=int(self._tree.counters[0].steps) + budget.steps)
-        return self._search(budget, started, keep_tree)
+        with self._turn:
+            if self._planned is None:
+                raise ValueError("There is no search to go on with: call plan first.")
+            if budget.steps is not None:
+                budget = Budget(steps=int(self._tree.counters[0].steps) + budget.steps)
+            return self._search(budget, started, keep_tree)
 
     def last_tree(self) -> TreeSnapshot:
         """The search tree of the last plan, in place: the next plan overwrites it."""
@@ -262,7 +265,7 @@ DESPOT = PlannerEntry("despot", "DESPOT", DespotSettings, primitive_despot)
 @kernel
 def plant(task, context, choices, rules, tree, particles, seed):
     """A new tree: its root holds K scenarios, one from each of K equal slices of the belief's particles."""
-    context, choices, tree, particles = borrow(context), borrow(choices), borrow(tree), borrow(particles)
+    context, choices, tree, particles = borrow((context, choices, tree, particles), task)
     clear(tree)
     new_node(tree, NO_PARENT, 0)
     count = len(tree.keys)
@@ -277,7 +280,7 @@ def plant(task, context, choices, rules, tree, particles, seed):
 @kernel
 def extend(task, context, choices, rules, tree, step_limit):
     """Run trials until so many primitive steps are simulated. True if it ended because there is no more to do."""
-    context, choices, tree = borrow(context), borrow(choices), borrow(tree)
+    context, choices, tree = borrow((context, choices, tree), task)
     counters, root = tree.counters[0], tree.nodes[ROOT]
     while counters.trials == 0 or counters.steps < step_limit:
         if counters.trials > 0 and root.upper - root.lower <= GAP_TOLERANCE:

@@ -12,6 +12,9 @@ from magic_pomdp.core.task import Task
 
 GAP_CLOSED, BUDGET_USED, TREE_FULL = "gap closed", "budget used", "tree full"
 
+MOST_STEPS = 10**15
+"""Of a budget: more than a search can take in a year."""
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -28,8 +31,10 @@ class Budget:
             raise ValueError(f"A budget in seconds must be positive, not {self.seconds}.")
         if self.steps is not None and not self.steps > 0:
             raise ValueError(f"A budget in primitive steps must be positive, not {self.steps}.")
-        if self.steps is not None and not float(self.steps).is_integer():
+        if self.steps is not None and self.steps % 1 != 0:
             raise ValueError(f"A budget in primitive steps must be a whole number, not {self.steps}.")
+        if self.steps is not None and self.steps > MOST_STEPS:
+            raise ValueError(f"A budget in primitive steps must be at most {MOST_STEPS}, not {self.steps}.")
         object.__setattr__(self, "seconds", None if self.seconds is None else float(self.seconds))
         object.__setattr__(self, "steps", None if self.steps is None else int(self.steps))
 

@@ -41,8 +41,8 @@ from magic_pomdp.planners.pomcpow_tree import (
     used_part,
 )
 from magic_pomdp.planners.registry import PlannerEntry
-from magic_pomdp.planners.search import check_macro_actions, check_situation, spend
-from magic_pomdp.planners.settings import PlannerSettings
+from magic_pomdp.planners.search import check_macro_actions, check_situation, spend, turn_to_plan
+from magic_pomdp.planners.settings import DEEPEST_SEARCH, PlannerSettings, room_for_nodes
 from magic_pomdp.planners.tree import copy_row
 
 UNKNOWN = -1
@@ -88,10 +88,10 @@ class PomcpowSettings(PlannerSettings):
         at_least=0.0,
         at_most=1.0,
     )
-    search_depth: int = setting(60, "How many primitive steps to look ahead, rollouts included.", short="D", at_least=1)
-    tree_nodes: int = setting(
-        1_000_000, "Room for belief nodes; a search that fills it ends early and says so.", short="nodes", at_least=1
+    search_depth: int = setting(
+        60, "How many primitive steps to look ahead, rollouts included.", short="D", at_least=1, at_most=DEEPEST_SEARCH
     )
+    tree_nodes: int = room_for_nodes(1_000_000)
 
 
 class Rules(NamedTuple):
@@ -109,7 +109,7 @@ class Rules(NamedTuple):
 
 class Pomcpow:
     """An anytime online planner that draws its actions from the task's `draw_action`. Its memory is allocated once: use
-    one planner for many plans, but not for two at a time."""
+    one planner for many plans, but not for two at a time; a second thread is refused."""
 
     def __init__(self, task: Task, settings: PomcpowSettings | None = None, budget: Budget | None = None) -> None:
         """Plan for a task with settings (what the task advises) and a budget (0.1 s)."""
@@ -120,6 +120,7 @@ class Pomcpow:
         self._actions = np.ascontiguousarray(primitive.actions[:, 0])
         self._rules = self._make_rules()
         self._tree = new_tree(task, int(self.settings.tree_nodes), self._rules.horizon)
+        self._turn = turn_to_plan()
 
     def plan(
         self,
@@ -138,10 +139,11 @@ class Pomcpow:
         started = time.perf_counter()
         particles, known = check_situation(self.task, belief, context)
         search = (self.task, known, self._actions, self._rules, self._tree, particles)
-        clear(self._tree)
-        seek(self._tree.random, stream_key(seed), 0)
-        spend(budget or self.budget, started, self._tree.counters, lambda step_limit: extend(*search, step_limit))
-        return self._result(started, keep_tree)
+        with self._turn:
+            clear(self._tree)
+            seek(self._tree.random, stream_key(seed), 0)
+            spend(budget or self.budget, started, self._tree.counters, lambda step_limit: extend(*search, step_limit))
+            return self._result(started, keep_tree)
 
     def last_tree(self) -> PomcpowSnapshot:
         """The search tree of the last plan, in place: the next plan overwrites it."""
@@ -190,7 +192,7 @@ POMCPOW = PlannerEntry("pomcpow", "POMCPOW", PomcpowSettings, Pomcpow)
 @kernel
 def extend(task, context, actions, rules, tree, particles, step_limit):
     """Run simulations until so many primitive steps are simulated. True if it ended because the tree is full."""
-    context, actions, tree, particles = borrow(context), borrow(actions), borrow(tree), borrow(particles)
+    context, actions, tree, particles = borrow((context, actions, tree, particles), task)
     counters = tree.counters[0]
     while counters.trials == 0 or counters.steps < step_limit:
         copy_row(particles, integer(tree.random, len(particles)), tree.state, 0)

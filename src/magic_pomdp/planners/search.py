@@ -8,6 +8,7 @@ import numpy as np
 from magic_pomdp.core.belief import Belief, check_particles, check_vector
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.task import Task, task_name
+from magic_pomdp.core.turns import Turn
 from magic_pomdp.planners.plan import Budget
 
 FIRST_SLICE = 2_000
@@ -19,6 +20,11 @@ SLICE_SECONDS = 0.001
 def new_counters() -> np.ndarray:
     """What a search counts at least, for `spend`: its `trials` and its primitive `steps`; shape (1,)."""
     return np.zeros(1, np.dtype((np.record, [("trials", np.int64), ("steps", np.int64)])))
+
+
+def turn_to_plan() -> Turn:
+    """What a planner holds while it searches: its tree has room for one search."""
+    return Turn("This planner is planning in another thread: give each thread a planner of its own.")
 
 
 def check_situation(

@@ -1,12 +1,22 @@
 """What all planners' settings have in common."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from magic_pomdp.core.settings import Settings
+from magic_pomdp.core.settings import Settings, setting
 
 if TYPE_CHECKING:
     from magic_pomdp.core.task import Task
+
+
+DEEPEST_SEARCH = 10_000
+"""Most primitive steps that a search looks ahead, and that a macro-action lasts: one trial is then over in a moment."""
+
+
+def room_for_nodes(default: int) -> Any:
+    """The setting of a tree's size. Nodes, and branches, are counted in 32 bits."""
+    about = "Room for belief nodes; a search that fills it ends early and says so."
+    return setting(default, about, short="nodes", at_least=1, at_most=100_000_000)
 
 
 class CannotPlan(ValueError):

@@ -5,40 +5,54 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from magic_pomdp.core.randomness import check_seed
 from magic_pomdp.core.statistics import mean, percentile, standard_error
 from magic_pomdp.planners.plan import Budget
-from magic_pomdp.results.base import Plain, Scalar, Stored
+from magic_pomdp.results.base import (
+    Amount,
+    Count,
+    Label,
+    Name,
+    Plain,
+    Positive,
+    Scalar,
+    Share,
+    Stored,
+    check_counts,
+)
 
 if TYPE_CHECKING:
     from magic_pomdp.running.episode import EpisodeRecord
 
 Ending = Literal["success", "failure", "unfinished"]
 """How an episode ends."""
+_ROUNDING = 1e-6
+"""Shares may add up to so much more or less than 1."""
 
 
 class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
     """What is stored of an episode: all that does not depend on the machine's speed."""
 
-    episode: int
+    episode: Count
     """The episode's number: with the seed, it determines every random number."""
     total_return: float = msgspec.field(name="return")
     """Sum of all rewards."""
     discounted_return: float
     """Sum of all rewards, each discounted to the beginning."""
-    steps: int
+    steps: Count
     """Primitive steps."""
     outcome: Ending
     """How it ended; "unfinished" after the task's max_steps."""
-    belief_error: float | None
+    belief_error: Amount | None
     """Mean over the steps of the distance between particles and the true state, before each action; None if nobody
     knows the true state."""
-    belief_error_final: float | None
+    belief_error_final: Amount | None
     """The same, before the last action only."""
-    recoveries: int
+    recoveries: Count
     """Times the belief had lost track and was drawn anew from the past."""
-    ignored: int
+    ignored: Count
     """Observations that the belief had to ignore."""
-    plans: int
+    plans: Count
     """Plans that were made."""
     statistics: dict[str, float] = msgspec.field(default_factory=dict)
     """What the task itself tells of it."""
@@ -48,18 +62,18 @@ class Mean(msgspec.Struct, frozen=True, kw_only=True):
     """A mean and its standard error."""
 
     mean: float
-    stderr: float
+    stderr: Amount
 
 
 class Question(Stored, frozen=True, kw_only=True):
     """What an evaluation asks: which planner, in which task, on which episodes."""
 
-    task: str
-    planner: str
+    task: Name
+    planner: Name
     """The planner's name."""
-    label: str = ""
+    label: Label = ""
     """The planner as it is written; "" if that is not known."""
-    macro_length: int | None = None
+    macro_length: Positive | None = None
     """Longest macro-action of the planner's set; None for a planner without one."""
     budget: Budget | None
     """Of each plan; None for a planner without one."""
@@ -69,46 +83,50 @@ class Question(Stored, frozen=True, kw_only=True):
     settings: dict[str, Scalar]
     """The planner's."""
     task_parameters: dict[str, Plain] = msgspec.field(default_factory=dict)
-    code: str = ""
-    """A fingerprint of the code of task, planners and belief; "" if that is not known."""
+    code: Label = ""
+    """A fingerprint of the code of task, planners and belief, and of what the task has read from files or derived
+    otherwise; "" if that is not known."""
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
 
 
 class Evaluation(Question, frozen=True, kw_only=True, tag="evaluation"):
     """The episodes of one planner in one task: what they add up to, and, unless they were left out, every one."""
 
-    episodes: int
+    episodes: Count
     """How many there were."""
     complete: bool = True
     """False if it was interrupted before all episodes were finished."""
     return_mean: float
-    return_stderr: float
+    return_stderr: Amount
     discounted_return_mean: float
-    discounted_return_stderr: float
-    success_rate: float
-    failure_rate: float
-    unfinished_rate: float
-    steps_mean: float
+    discounted_return_stderr: Amount
+    success_rate: Share
+    failure_rate: Share
+    unfinished_rate: Share
+    steps_mean: Amount
     """Primitive steps of an episode."""
-    plan_steps_mean: float
+    plan_steps_mean: Amount
     """Primitive steps that a plan has simulated."""
-    plan_steps_per_second: float
-    plan_seconds_p50: float
+    plan_steps_per_second: Amount
+    plan_seconds_p50: Amount
     """Median time of a plan."""
-    plan_seconds_p99: float
+    plan_seconds_p99: Amount
     """Time that 99 % of the plans took at most."""
-    search_depth_mean: float
+    search_depth_mean: Amount
     """Of a plan, in primitive steps."""
-    search_depth_max_mean: float
+    search_depth_max_mean: Amount
     """Of the deepest plan of an episode."""
-    nodes_mean: float
+    nodes_mean: Amount
     """Belief nodes of a plan."""
-    plans_cut_short: int
+    plans_cut_short: Count
     """Plans whose search ended early because its memory was full."""
-    belief_error_mean: float | None
+    belief_error_mean: Amount | None
     """None if nobody knows the true states."""
-    recoveries: int
+    recoveries: Count
     """Times the belief had lost track and was drawn anew from the past."""
-    ignored: int
+    ignored: Count
     """Observations that the belief had to ignore."""
     statistics: dict[str, Mean] = msgspec.field(default_factory=dict)
     """What the task itself tells of its episodes."""
@@ -116,6 +134,12 @@ class Evaluation(Question, frozen=True, kw_only=True, tag="evaluation"):
     """By the episodes' numbers."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        shares = self.success_rate + self.failure_rate + self.unfinished_rate
+        if self.episodes > 0 and abs(shares - 1.0) > _ROUNDING:
+            raise ValueError(f"success_rate, failure_rate and unfinished_rate must add up to 1, not to {shares:g}")
+        if self.records:
+            check_counts({"records": self.records}, self.episodes, "entries, one for each of the episodes")
         if len({record.episode for record in self.records}) < len(self.records):
             raise ValueError("An episode comes twice in the records.")
 

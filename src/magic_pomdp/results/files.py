@@ -1,14 +1,20 @@
 """Results as files: the one reader and the one writer of all kinds."""
 
 import json
-import math
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import TypeVar, get_args
 
 import msgspec
 
-from magic_pomdp.core.reading import Damaged, convert, plain_json, read_content
+from magic_pomdp.core.reading import (
+    Damaged,
+    beyond_limits,
+    check_amount,
+    convert,
+    plain_json,
+    printable,
+    read_content,
+)
 from magic_pomdp.core.saving import save_bytes
 from magic_pomdp.results.base import FORMAT, Stored
 from magic_pomdp.results.comparison import Comparison
@@ -67,37 +73,30 @@ def read_if_result(path: Path) -> Result | None:
     if not isinstance(plain, dict) or plain["kind"] not in list(_KINDS):
         return None
     version = plain.get("version", FORMAT)
-    if isinstance(version, int) and version > FORMAT:
+    if type(version) is int and version > FORMAT:
+        maker = printable(str(plain.get("software", "?"))[:20])
         raise ValueError(
-            f"{path} is of format {version}, made by magic-pomdp {plain.get('software', '?')}, and this version reads "
-            f"formats up to {FORMAT}: update magic-pomdp."
+            f"{path} is of format {version}, made by magic-pomdp {maker}, and this version reads formats up to "
+            f"{FORMAT}: update magic-pomdp."
         )
     return convert(plain, _KINDS[plain["kind"]], str(path))
 
 
 def write(path: Path, result: Stored) -> None:
-    """Write a result in one step: whoever reads the file sees the old content or the new, never half."""
+    """Write a result in one step: whoever reads the file sees the old content or the new, never half. What could not
+    be read again is refused."""
     plain = msgspec.to_builtins(result)
-    for place, number in _not_finite(plain, "$"):
-        raise ValueError(f"{path} is not written, since {place} is {number} instead of a finite number.")
-    save_bytes(path, (json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode())
+    found = beyond_limits(plain)
+    if found is not None:
+        raise ValueError(f"{path} is not written, since {found[0]} is out of limits: expected {found[1]}.")
+    content = (json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    check_amount(content, str(path))
+    save_bytes(path, content)
 
 
 def as_stored(result: _Kind) -> _Kind:
     """A result as a file would give it back, such as with lists for tuples; to compare with one from a file."""
     return msgspec.json.decode(msgspec.json.encode(result), type=type(result))
-
-
-def _not_finite(plain: Any, place: str) -> Iterator[tuple[str, float]]:
-    """The numbers in plain data that JSON cannot hold, with their places."""
-    if isinstance(plain, dict):
-        for name, value in plain.items():
-            yield from _not_finite(value, f"{place}.{name}")
-    elif isinstance(plain, list | tuple):
-        for i, value in enumerate(plain):
-            yield from _not_finite(value, f"{place}[{i}]")
-    elif isinstance(plain, float) and not math.isfinite(plain):
-        yield place, plain
 
 
 def _with_article(kind: type[Stored]) -> str:

@@ -1,14 +1,19 @@
 """What a training tells of itself on its way: the lines of its file of metrics."""
 
-from contextlib import suppress
+import io
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from magic_pomdp.core.reading import convert, plain_json, read_content
+from magic_pomdp.results.base import Amount, Count
 from magic_pomdp.results.training import CurvePoint
 
 METRICS = "metrics.jsonl"
 """The file in a training's folder."""
+_MOST_BYTES = 2**28
+"""Of that file: weeks of training."""
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="note"):
@@ -36,15 +41,15 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 class Progress(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="progress"):
     """How a training stands."""
 
-    minutes: float
+    minutes: Amount
     """Of training so far."""
-    minutes_left: float | None
+    minutes_left: Amount | None
     """None if there is no limit."""
-    updates: int
-    plans: int
-    replay: int
+    updates: Count
+    plans: Count
+    replay: Count
     """Plans that are kept to learn from."""
-    episodes: int
+    episodes: Count
     warming_up: bool
     """Whether nothing is learned yet."""
     recent_return: float | None
@@ -53,9 +58,9 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag
     """How far the evaluation under way is, in words; None if there is none."""
     best: float | None = None
     """Mean return in the best evaluation; None before the first."""
-    updates_per_second: float
+    updates_per_second: Amount
     """Since the last report."""
-    plans_per_second: float
+    plans_per_second: Amount
     """Since the last report."""
     measured: Measured | None = None
     """In the mean of all updates since the last report; None if there were none."""
@@ -81,10 +86,31 @@ MetricsLine = Note | Progress | EvaluationReport
 
 
 def read_metrics(folder: Path) -> list[MetricsLine]:
-    """All lines of a training's metrics that can be read."""
-    decoder: msgspec.json.Decoder[MetricsLine] = msgspec.json.Decoder(MetricsLine)
+    """All lines of a training's metrics; a ValueError says in a sentence what is wrong with the file."""
+    path = folder / METRICS
     lines = []
-    for line in (folder / METRICS).read_bytes().splitlines():
-        with suppress(msgspec.DecodeError):  # half a line, of a training that was killed, or one of an older version
-            lines.append(decoder.decode(line))
+    for number, line in enumerate(io.BytesIO(read_content(path, _MOST_BYTES)), start=1):
+        if line.strip() and not _is_half(line):
+            source = f"Line {number} of {path}"
+            found: MetricsLine = convert(_upgraded(plain_json(line, source)), MetricsLine, source)  # type: ignore[arg-type]
+            lines.append(found)
     return lines
+
+
+def _is_half(line: bytes) -> bool:
+    """Whether a line ends too early: a training that was killed leaves such a one, and goes on in the next line."""
+    line = line.rstrip()
+    try:
+        msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
+        return "truncated" in str(error) or f"(byte {len(line)})" in str(error)
+    except (UnicodeDecodeError, RecursionError):
+        return False
+    return False
+
+
+def _upgraded(plain: Any) -> Any:
+    """A line in the present form: in those of software 0.1.0 what was measured lies beside the other numbers."""
+    if isinstance(plain, dict) and plain.get("event") == "progress" and "critic_loss" in plain:
+        return {**plain, "measured": {name: plain.get(name) for name in Measured.__struct_fields__}}
+    return plain

@@ -2,29 +2,29 @@
 
 import msgspec
 
-from magic_pomdp.results.base import Stored
+from magic_pomdp.results.base import Amount, Count, Label, Name, Stored
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """The best of several repeats."""
 
-    name: str
-    value: float
-    median: float | None = None
+    name: Name
+    value: Amount
+    median: Amount | None = None
     """Of all repeats; None if that is not known."""
-    unit: str
+    unit: Label
     """"/s" for a speed (more is better); s, ms or µs for a time (less is better)."""
-    ratio: float
+    ratio: Amount
     """Value against the calibration kernel."""
 
 
 class Bench(Stored, frozen=True, kw_only=True, tag="bench"):
     """What was measured on one machine."""
 
-    processor: str
-    python: str = ""
+    processor: Label
+    python: Label = ""
     """Its version; "" if that is not known."""
-    numba: str = ""
-    repeats: int = 0
+    numba: Label = ""
+    repeats: Count = 0
     """Times that each thing was measured; 0 if that is not known."""
     measurements: tuple[Measurement, ...]

@@ -3,8 +3,9 @@
 import msgspec
 import numpy as np
 
+from magic_pomdp.core.randomness import check_seed
 from magic_pomdp.core.statistics import mean, standard_error
-from magic_pomdp.results.base import Stored
+from magic_pomdp.results.base import Amount, Count, Label, Name, Share, Stored
 from magic_pomdp.results.evaluation import Evaluation
 
 ABLATION_FILE = "ablation.json"
@@ -14,22 +15,22 @@ ABLATION_FILE = "ablation.json"
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
     """An evaluation on the way of a training."""
 
-    minutes: float
+    minutes: Amount
     """Of training so far."""
-    updates: int
+    updates: Count
     """So far."""
     return_mean: float
-    return_stderr: float
-    success_rate: float
-    episodes: int
-    plan_steps: int
+    return_stderr: Amount
+    success_rate: Share
+    episodes: Count
+    plan_steps: Count
     """Budget of a plan in the evaluation, in primitive steps."""
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True):
     """The evaluations of one training."""
 
-    label: str
+    label: Label
     """What tells this training from the others; trainings that count as one kind may share it."""
     points: tuple[CurvePoint, ...]
     """Each evaluation on the way, the first first."""
@@ -38,7 +39,7 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
 class Curves(Stored, frozen=True, kw_only=True, tag="curves"):
     """Learning curves for one task."""
 
-    task: str
+    task: Name
     handcrafted: float | None = None
     """What the handcrafted macro-actions return, for comparison."""
     curves: tuple[Curve, ...]
@@ -47,42 +48,45 @@ class Curves(Stored, frozen=True, kw_only=True, tag="curves"):
 class AblationTraining(Stored, frozen=True, kw_only=True, tag="training"):
     """One training of an ablation, and the evaluation of its best generator."""
 
-    conditioning: str
+    conditioning: Name
     """What the generator is told."""
-    critic: str
-    change: str = ""
+    critic: Name
+    change: Label = ""
     """Another setting that is changed, as name=value; "" for none."""
     seed: int
-    minutes: float
-    updates: int
-    plans: int
+    minutes: Amount
+    updates: Count
+    plans: Count
     curve: tuple[CurvePoint, ...]
     evaluation: Evaluation
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
 
 
 class AblationRow(msgspec.Struct, frozen=True, kw_only=True):
     """What the trainings of one conditioning, critic and change reach, over all seeds."""
 
-    conditioning: str
-    critic: str
-    change: str = ""
+    conditioning: Name
+    critic: Name
+    change: Label = ""
     return_mean: float
-    return_stderr: float
+    return_stderr: Amount
     """Of the episodes' means over the seeds, since all trainings meet the same episodes; how much a training's own
     luck matters is seen from `by_seed`."""
-    success_rate: float
+    success_rate: Share
     by_seed: dict[str, float]
     """Mean return of each training."""
-    minutes: float
-    updates: float
-    plans: float | None = None
+    minutes: Amount
+    updates: Amount
+    plans: Amount | None = None
     """None if that is not known."""
 
 
 class Ablation(Stored, frozen=True, kw_only=True, tag="ablation"):
     """What the variants of a training reach."""
 
-    task: str
+    task: Name
     rows: tuple[AblationRow, ...]
     handcrafted: Evaluation
     """The evaluation of the set that learning sets out from."""
@@ -115,6 +119,9 @@ class Ablation(Stored, frozen=True, kw_only=True, tag="ablation"):
 
 
 def _row(group: list[AblationTraining]) -> AblationRow:
+    episodes = {tuple(record.episode for record in one.evaluation.records) for one in group}
+    if len(episodes) > 1 or episodes == {()}:
+        raise ValueError("The trainings of an ablation must be evaluated on the same episodes, and keep their records.")
     returns = np.array([[record.total_return for record in one.evaluation.records] for one in group])
     return AblationRow(
         conditioning=group[0].conditioning,

@@ -2,20 +2,22 @@
 
 import msgspec
 
+from magic_pomdp.results.base import Amount, Name
+
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """Settings that were tried, and what they returned."""
 
     settings: dict[str, int | float]
     return_mean: float
-    return_stderr: float
+    return_stderr: Amount
 
 
 class Tuning(msgspec.Struct, frozen=True, kw_only=True):
     """What a search for settings has found so far."""
 
-    task: str
-    planner: str
+    task: Name
+    planner: Name
     """The planner's name."""
     trials: tuple[Trial, ...]
     """The best first."""

@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
 
 import numpy as np
@@ -40,13 +42,28 @@ _SIMULATED_STEPS = 1_000_000
 _SECONDS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
 
 
-def run_bench(seconds: float = 0.2, on_progress: Callable[[Measurement], None] | None = None) -> Bench:
-    """Measure everything, with searches of so many seconds."""
-    measurements = []
-    for measurement in _measure_all(Budget(seconds=seconds)):
-        measurements.append(measurement)
+Probe = Callable[[], tuple[float, ...]]
+"""Gives a number for each name of a measurement."""
+
+
+@dataclass(frozen=True)
+class _Thing:
+    """What is measured together."""
+
+    names: tuple[str, ...]
+    unit: str
+    prepare: Callable[[], Probe]
+
+
+def run_bench(seconds: float = 0.2, on_progress: Callable[[str, int, int], None] | None = None) -> Bench:
+    """Measure everything, with searches of so many seconds. `on_progress` is called before each thing with its name,
+    its number, from 1, and how many there are."""
+    things = _things(Budget(seconds=seconds))
+    measurements: list[Measurement] = []
+    for number, thing in enumerate(things, start=1):
         if on_progress is not None:
-            on_progress(measurement)
+            on_progress(thing.names[0], number, len(things))
+        measurements += _measure(thing)
     return Bench(
         processor=cpu_name(),
         python=platform.python_version(),
@@ -56,33 +73,36 @@ def run_bench(seconds: float = 0.2, on_progress: Callable[[Measurement], None] |
     )
 
 
-def _measure_all(budget: Budget) -> Iterator[Measurement]:
+def _things(budget: Budget) -> list[_Thing]:
     task, puck = LightDark(), PuckPush()
-    yield from _measure(_simulator(task), "/s", "steps in the bare simulator")
+    searches = []
     for place in (task, puck):
         for name in able_planners(place):
             factory = PlannerFactory(name, budget=budget)
-            names = (f"{what} in {factory.label}, {place.name}" for what in ("steps", "nodes", "trials"))
-            yield from _measure(_planner(place, factory), "/s", *names)
-    yield from _measure(_belief_in_strip(task, lit=False), "ms", "belief update in the dark, 10,000 particles")
-    yield from _measure(_belief_in_strip(task, lit=True), "ms", "belief update in the light, 10,000 particles")
-    yield from _measure(_belief_on_board(puck), "ms", "belief update in Puck-Push, 10,000 particles")
-    yield from _measure(_decoding, "µs", "decoding 8 curves of length 8")
-    yield from _measure(_command("-c", "import magic_pomdp"), "s", "import magic_pomdp, from the shell")
-    with tempfile.TemporaryDirectory() as folder:
-        options = ("--episodes", "1", "--steps", "1", "--set", "max_steps=1", "--json", f"{folder}/result.json")
-        command = _command("-m", "magic_pomdp", "evaluate", "light-dark", *options)
-        yield from _measure(command, "s", "evaluate, from the shell through one plan")
+            names = tuple(f"{what} in {factory.label}, {place.name}" for what in ("steps", "nodes", "trials"))
+            searches.append(_Thing(names, "/s", partial(_planner, place, factory)))
+    update = "belief update in"
+    return [
+        _Thing(("steps in the bare simulator",), "/s", partial(_simulator, task)),
+        *searches,
+        _Thing((f"{update} the dark, 10,000 particles",), "ms", partial(_belief_in_strip, task, lit=False)),
+        _Thing((f"{update} the light, 10,000 particles",), "ms", partial(_belief_in_strip, task, lit=True)),
+        _Thing((f"{update} Puck-Push, 10,000 particles",), "ms", partial(_belief_on_board, puck)),
+        _Thing(("decoding 8 curves of length 8",), "µs", lambda: _decoding),
+        _Thing(("import magic_pomdp, from the shell",), "s", lambda: partial(_command, "-c", "import magic_pomdp")),
+        _Thing(("evaluate, from the shell through one plan",), "s", lambda: _evaluation),
+    ]
 
 
-def _measure(probe: Callable[[], tuple[float, ...]], unit: str, *names: str) -> Iterator[Measurement]:
-    """Run a probe, which gives a number for each name, in turns with the calibration."""
+def _measure(thing: _Thing) -> Iterator[Measurement]:
+    """Run a probe in turns with the calibration."""
+    probe, unit = thing.prepare(), thing.unit
     probe()  # compiles or loads what it needs
     hashes, values = [], []
     for _ in range(_REPEATS):
         hashes.append(_hashes_per_second())
         values.append(probe())
-    for name, column in zip(names, zip(*values, strict=True), strict=True):
+    for name, column in zip(thing.names, zip(*values, strict=True), strict=True):
         value = max(column) if unit == "/s" else min(column)
         ratio = value / max(hashes) if unit == "/s" else value * _SECONDS[unit] * max(hashes)
         median = statistics.median(column)
@@ -96,7 +116,7 @@ def _hashes_per_second() -> float:
     return _CALIBRATION_HASHES / (time.perf_counter() - started)
 
 
-def _simulator(task: Task) -> Callable[[], tuple[float, ...]]:
+def _simulator(task: Task) -> Probe:
     context, start = draw_beginning(task, new_stream(0))
     state, observation, random = start.copy(), np.zeros(task.observation_size), new_stream(0)
 
@@ -108,7 +128,7 @@ def _simulator(task: Task) -> Callable[[], tuple[float, ...]]:
     return probe
 
 
-def _planner(task: Task, factory: PlannerFactory) -> Callable[[], tuple[float, ...]]:
+def _planner(task: Task, factory: PlannerFactory) -> Probe:
     planner = factory(task)
     context, _ = draw_beginning(task, new_stream(0))
     belief = Belief.initial(task, context)
@@ -121,7 +141,7 @@ def _planner(task: Task, factory: PlannerFactory) -> Callable[[], tuple[float, .
     return probe
 
 
-def _belief_in_strip(task: Task, lit: bool) -> Callable[[], tuple[float, ...]]:
+def _belief_in_strip(task: Task, lit: bool) -> Probe:
     """One step along Light-Dark's strip of light, or beside it."""
     context = np.array([3.0, 0.0, 0.0, -3.0, 0.0])
     particles = Belief.initial(task, context, 10_000).particles
@@ -131,7 +151,7 @@ def _belief_in_strip(task: Task, lit: bool) -> Callable[[], tuple[float, ...]]:
     return _belief_update(Belief(task, context, particles), np.array([0.0, 1.0]), observation)
 
 
-def _belief_on_board(task: Task) -> Callable[[], tuple[float, ...]]:
+def _belief_on_board(task: Task) -> Probe:
     """One step of Puck-Push that pushes the puck, and shows it."""
     context = np.array([1000.0, 299.0])
     belief = Belief.initial(task, context, 10_000)
@@ -139,7 +159,7 @@ def _belief_on_board(task: Task) -> Callable[[], tuple[float, ...]]:
     return _belief_update(belief, np.array([1.0, 0.0]), np.array([470.0, 299.0, 1.0, 524.0, 299.0]))
 
 
-def _belief_update(belief: Belief, action: np.ndarray, observation: np.ndarray) -> Callable[[], tuple[float, ...]]:
+def _belief_update(belief: Belief, action: np.ndarray, observation: np.ndarray) -> Probe:
     particles, count = belief.particles.copy(), 20
 
     def probe() -> tuple[float, ...]:
@@ -163,13 +183,16 @@ def _decoding() -> tuple[float, ...]:
     return (1e6 * (time.perf_counter() - started) / count,)
 
 
-def _command(*arguments: str) -> Callable[[], tuple[float, ...]]:
-    def probe() -> tuple[float, ...]:
-        started = time.perf_counter()
-        subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
-        return (time.perf_counter() - started,)
+def _command(*arguments: str) -> tuple[float, ...]:
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-P", *arguments], check=True, capture_output=True)
+    return (time.perf_counter() - started,)
 
-    return probe
+
+def _evaluation() -> tuple[float, ...]:
+    with tempfile.TemporaryDirectory() as folder:
+        options = ("--episodes", "1", "--steps", "1", "--set", "max_steps=1", "--json", f"{folder}/result.json")
+        return _command("-m", "magic_pomdp", "evaluate", "light-dark", *options)
 
 
 @njit
@@ -182,8 +205,8 @@ def _hash_chain(value, count):
 @kernel
 def _run_simulator(task, context, start, state, actions, observation, random, count):
     """Step through the actions in turn, from the start again whenever the episode ends."""
-    context, start, state, actions = borrow(context), borrow(start), borrow(state), borrow(actions)
-    observation, random = borrow(observation), borrow(random)
+    context, start, state, actions = borrow((context, start, state, actions), task)
+    observation, random = borrow((observation, random), task)
     for i in range(count):
         _, outcome = task.step(context, state, actions[i % len(actions)], random, observation)
         if outcome != Outcome.RUNNING:

@@ -1,5 +1,8 @@
 """What passes between a live page and the session behind it: commands of a person, and reports of what happens."""
 
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -122,6 +125,49 @@ def _check_limits(name: str, value: float) -> None:
 def _check_number(name: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:
         raise ValueError(f"{name} is a number from {low:g} to {high:g}.")
+
+
+# ------------------------------------------------------------------------------------------------ commands on their way
+
+
+def newest(commands: Iterable[Command]) -> list[Command]:
+    """The commands that count: of several of one kind the last, and of the moves the last of each thing."""
+    found: dict[tuple[type[Command], int | None], Command] = {}
+    for command in commands:
+        key = type(command), command.handle if isinstance(command, Move) else None
+        found.pop(key, None)
+        found[key] = command
+    return list(found.values())
+
+
+class Mailbox:
+    """Commands on their way to a session. It is sent all that wait at once, and no more until it has obeyed: so there
+    are never many, however fast they come, and a new one never waits behind old ones."""
+
+    def __init__(self, send: Callable[[list[Command]], None]) -> None:
+        self._send = send
+        self._changing = threading.Lock()
+        self._waiting: list[Command] = []
+        self._is_busy = False
+
+    def put(self, command: Command) -> None:
+        """Send a command as soon as the session is free."""
+        with self._changing:
+            self._waiting = newest([*self._waiting, command])
+            if not self._is_busy:
+                self._send_waiting()
+
+    def obeyed(self) -> None:
+        """The session has done what it was sent."""
+        with self._changing:
+            self._is_busy = False
+            if self._waiting:
+                self._send_waiting()
+
+    def _send_waiting(self) -> None:
+        commands, self._waiting, self._is_busy = self._waiting, [], True
+        with suppress(OSError):  # its process has died: whoever started it sees to that
+            self._send(commands)
 
 
 # ------------------------------------------------------------------------------------------------------------- reports

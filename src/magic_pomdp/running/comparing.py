@@ -7,6 +7,7 @@ from pathlib import Path
 from magic_pomdp.core.settings import SettingValue, settings_of
 from magic_pomdp.core.task import Task
 from magic_pomdp.planners.plan import Budget
+from magic_pomdp.results.base import Stored
 from magic_pomdp.results.comparison import Comparison
 from magic_pomdp.results.evaluation import Evaluation, Question
 from magic_pomdp.results.files import as_stored, read_if_there, write
@@ -34,13 +35,14 @@ def compare(
     workers: int | None = None,
     on_evaluation: Callable[[PlannerFactory, bool], None] | None = None,
     on_progress: Callable[[EpisodeRecord], None] | None = None,
+    save: Callable[[Path, Stored], None] = write,
 ) -> Comparison:
     """Evaluate each planner with each budget, on the same episodes.
 
     Each evaluation is saved in the folder as soon as it is finished, and not run again if it is there already: a
     comparison that was interrupted goes on where it stopped. One that asks something else of the same planner and
     budget is refused. `on_evaluation` is called with each planner before its evaluation, and with whether that was
-    found in the folder.
+    found in the folder; `save` is what saves.
     """
     if not planners or not budgets:
         raise ValueError("A comparison needs at least one planner and one budget.")
@@ -55,10 +57,10 @@ def compare(
             on_evaluation(factory, found is not None)
         if found is None:
             found = evaluate(task, factory, episodes, seed, workers, on_progress)
-            write(path, found)
+            save(path, found)
         evaluations.append(found)
     comparison = Comparison(task=evaluations[0].task, evaluations=tuple(evaluations))
-    write(folder / COMPARISON_FILE, comparison.without_records())
+    save(folder / COMPARISON_FILE, comparison.without_records())
     return comparison
 
 

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from magic_pomdp.core.statistics import mean, standard_error
+from magic_pomdp.results.base import Plain
 from magic_pomdp.results.evaluation import Evaluation
 
 
@@ -36,19 +37,21 @@ class Difference:
 
 def difference(first: Evaluation, second: Evaluation) -> Difference:
     """Compare two evaluations on the episodes that both have run; a ValueError if they have none in common."""
-    known, others = ({"task": one.task, "seed": one.seed, **one.task_parameters} for one in (first, second))
-    for name in known.keys() & others.keys():  # an older result may lack a parameter
-        if known[name] != others[name]:
+    shared = first.task_parameters.keys() & second.task_parameters.keys()  # an older result may lack a parameter
+    asked: list[tuple[str, Plain, Plain]] = [("task", first.task, second.task), ("seed", first.seed, second.seed)]
+    asked += [(name, first.task_parameters[name], second.task_parameters[name]) for name in sorted(shared)]
+    for name, known, other in asked:
+        if known != other:
             raise ValueError(
-                f"The evaluations have another {name.replace('_', ' ')} each ({known[name]} and {others[name]}), so "
-                "their episodes do not compare."
+                f"The evaluations have another {name.replace('_', ' ')} each ({known} and {other}), so their episodes "
+                "do not compare."
             )
-    one, other = ({record.episode: record for record in found.records} for found in (first, second))
-    both = sorted(one.keys() & other.keys())
+    mine, others = ({record.episode: record for record in found.records} for found in (first, second))
+    both = sorted(mine.keys() & others.keys())
     if len(both) < 2:
         raise ValueError(f"The evaluations have {len(both)} episodes in common, and at least two are needed.")
-    returns = [(one[episode].total_return, other[episode].total_return) for episode in both]
-    succeeded = [(one[episode].outcome == "success", other[episode].outcome == "success") for episode in both]
+    returns = [(mine[episode].total_return, others[episode].total_return) for episode in both]
+    succeeded = [(mine[episode].outcome == "success", others[episode].outcome == "success") for episode in both]
     off = [a - b for a, b in returns]
     return Difference(
         episodes=len(both),

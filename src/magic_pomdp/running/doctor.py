@@ -2,7 +2,9 @@
 
 import os
 import platform
+import shlex
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
@@ -12,6 +14,7 @@ import numba
 
 from magic_pomdp import __version__
 from magic_pomdp.core.belief import Belief
+from magic_pomdp.core.caching import is_whole, kept_files
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.core.registry import make
 from magic_pomdp.planners.macro_despot import MacroDespot, extend
@@ -21,6 +24,8 @@ from magic_pomdp.running.world import draw_beginning
 
 OPTIONAL = {"matplotlib": "drawing", "torch": "learning"}
 """Packages that only some parts need."""
+ROOM = 1_000_000
+"""Bytes that the compile cache should at least have room for."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ def examine() -> list[Check]:
             else "",
         ),
     ]
-    return checks if jit_off else [*checks, _cache_folder(), _first_plan()]
+    return checks if jit_off else [*checks, _cache_folder(), _compiled_code(), _first_plan()]
 
 
 def cpu_name() -> str:
@@ -75,15 +80,36 @@ def _cache_folder() -> Check:
     probe = folder / f".probe.{os.getpid()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink()
+        probe.write_bytes(bytes(ROOM))
     except OSError as error:
         return Check(
             "compile cache",
             f"{folder}: not writable ({error.strerror})",
-            "Set NUMBA_CACHE_DIR to a folder you can write to, or every process compiles for itself.",
+            "Set NUMBA_CACHE_DIR to a folder with room that you can write to, or every process compiles for itself.",
         )
+    finally:
+        with suppress(OSError):
+            probe.unlink()
     return Check("compile cache", f"{folder}: writable")
+
+
+def _compiled_code() -> Check:
+    """Whether the files of the compile cache are as they were written."""
+    import magic_pomdp.running.preload  # with `testing`, these are all modules that keep compiled code
+    import magic_pomdp.testing  # noqa: F401
+
+    files = kept_files()
+    size = sum(path.stat().st_size for path in files if path.exists()) / 1e6
+    damaged = [path for path in files if not is_whole(path)]
+    found = f"{len(files)} files, {size:.1f} MB, {len(damaged) or 'none'} damaged"
+    if not damaged:
+        return Check("compiled code", found)
+    return Check(
+        "compiled code",
+        found,
+        "Damaged files of the compile cache are not used: what is needed of them is compiled anew, and written over "
+        f"them. To be rid of them now: {shlex.join(['rm', *map(str, damaged)])}",
+    )
 
 
 def _first_plan() -> Check:

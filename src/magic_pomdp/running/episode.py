@@ -9,7 +9,7 @@ import numpy as np
 from magic_pomdp.core.belief import Belief, check_vector
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.outcome import Outcome
-from magic_pomdp.core.randomness import stream_key
+from magic_pomdp.core.randomness import check_seed, stream_key
 from magic_pomdp.core.statistics import mean
 from magic_pomdp.core.task import Task
 from magic_pomdp.planners.plan import BUDGET_USED, Budget, Plan, Planner
@@ -95,7 +95,7 @@ class Episode:
     ) -> None:
         """Begin an episode in a world (default: the task's simulator). By default it plans ahead as the task has it,
         but not with a budget in primitive steps."""
-        self.task, self.planner, self.seed, self.number = task, planner, seed, episode
+        self.task, self.planner, self.seed, self.number = task, planner, check_seed(seed), episode
         self.world: World = SimulatedWorld(task) if world is None else world
         beginning = self.world.begin(seed, episode)
         self.belief = Belief.initial(

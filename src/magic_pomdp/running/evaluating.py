@@ -10,8 +10,8 @@ import numpy as np
 
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.compiling import code_digest
-from magic_pomdp.core.parameters import parameter_values
-from magic_pomdp.core.randomness import new_stream
+from magic_pomdp.core.parameters import derived_digest, parameter_values
+from magic_pomdp.core.randomness import check_seed, new_stream
 from magic_pomdp.core.settings import Settings, SettingValue
 from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.planners.plan import Budget, Planner
@@ -21,6 +21,8 @@ from magic_pomdp.running.factory import PlannerFactory
 from magic_pomdp.running.workers import JobFailed, available_cores, run_jobs
 from magic_pomdp.running.world import SimulatedWorld, World, draw_beginning
 
+MOST_EPISODES = 100_000
+"""Of an evaluation: a file of results can hold so many."""
 MakePlanner = Callable[[Task], Planner]
 """What makes a planner for a task: a PlannerFactory, or anything else that can be sent to worker processes."""
 MakeWorld = Callable[[Task], World]
@@ -96,10 +98,9 @@ def check_numbers(episodes: int, seed: int) -> None:
     """A ValueError if there are no such episodes."""
     if episodes < 1:
         raise ValueError(f"The number of episodes must be at least 1, not {episodes}.")
-    if seed < 0:
-        raise ValueError(f"The seed must be at least 0, not {seed}.")
-    if seed >= 2**64:
-        raise ValueError(f"The seed must be below 2^64, not {seed}.")
+    if episodes > MOST_EPISODES:
+        raise ValueError(f"The number of episodes must be at most {MOST_EPISODES:,}, not {episodes}.")
+    check_seed(seed)
 
 
 @dataclass(frozen=True)
@@ -146,8 +147,14 @@ def describe(task: Task, make_planner: MakePlanner, seed: int, plans_ahead: bool
         seed=seed,
         settings=_settings(planner),
         task_parameters=parameter_values(task),
-        code=code_digest(type(task)),  # type: ignore[arg-type]  # it is hashable
+        code=_fingerprint(task),
     )
+
+
+def _fingerprint(task: Task) -> str:
+    """Of all that is no parameter, but makes a difference: code, and what the task has read or derived."""
+    code, derived = code_digest(type(task)), derived_digest(task)  # type: ignore[arg-type]  # it is hashable
+    return f"{code}-{derived}" if derived else code
 
 
 def _settings(planner: Planner) -> dict[str, SettingValue]:

@@ -10,13 +10,22 @@ import numpy as np
 from magic_pomdp.core.compiling import kernel
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import seek, stream_key
+from magic_pomdp.core.reading import MOST_BYTES, MOST_VALUES, count_values
 from magic_pomdp.core.scene import Scene, Shape, plain_scene, plain_shapes, six_digits
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
 from magic_pomdp.planners.plan import Plan, Planner
 from magic_pomdp.planners.tree_top import top_of_tree
 from magic_pomdp.results.evaluation import Question
-from magic_pomdp.results.recording import PlannerInfo, RecordedEpisode, RecordedPlan, Recording, TaskInfo, TreeTop
+from magic_pomdp.results.recording import (
+    PlannerInfo,
+    RecordedEpisode,
+    RecordedPlan,
+    Recording,
+    TaskInfo,
+    TreeTop,
+    file_content,
+)
 from magic_pomdp.running.episode import NOT_PLANNED, EpisodeRecord, Moment, run_episode
 from magic_pomdp.running.evaluating import MakePlanner, MakeWorld, check_numbers, describe, planner_maker, warm_up
 from magic_pomdp.running.workers import JobFailed, available_cores, run_jobs
@@ -215,8 +224,8 @@ def _mean_ways(
 
 @kernel
 def _trace(task, context, states, actions, lengths, x, y, key, moved, random, observation, paths):
-    context, states, actions, lengths = borrow(context), borrow(states), borrow(actions), borrow(lengths)
-    moved, random, observation, paths = borrow(moved), borrow(random), borrow(observation), borrow(paths)
+    context, states, actions, lengths = borrow((context, states, actions, lengths), task)
+    moved, random, observation, paths = borrow((moved, random, observation, paths), task)
     for macro in range(len(lengths)):
         for row in range(len(states)):
             for i in range(len(states[row])):
@@ -259,16 +268,24 @@ def record_episodes(
     on_progress: Callable[[EpisodeRecord], None] | None = None,
     world: MakeWorld = SimulatedWorld,
 ) -> Recording:
-    """Run episodes 0 … episodes − 1 and take everything down; see `evaluate` for the arguments that it has, too."""
+    """Run episodes 0 … episodes − 1 and take everything down; see `evaluate` for the arguments that it has, too. More
+    than a file may hold is not recorded."""
     check_numbers(episodes, seed)
     make_planner = planner_maker(planner)
     job = _RecordingJob(task, make_planner, world, seed, _check_particles(particles))
     about = describe(task, make_planner, seed)  # what is wrong is found here, before a worker starts
     found: dict[int, RecordedEpisode] = {}
+    left = _Size(MOST_BYTES, MOST_VALUES).without(_Size.of(file_content(_recording(task, about, found), "It")))
     workers = available_cores() if workers is None else workers
     try:
         with closing(run_jobs(job, range(episodes), workers, "Episode")) as results:
-            for number, (record, recorded) in results:
+            for number, (record, recorded, size) in results:
+                left = left.without(size)
+                if left.length < 0 or left.values < 0:
+                    raise JobFailed(
+                        f"No file may hold more than the {len(found)} episodes recorded so far: record fewer, with "
+                        f"fewer particles than {particles}, or in several files."
+                    )
                 found[number] = recorded
                 if on_progress is not None:
                     on_progress(record)
@@ -277,6 +294,22 @@ def record_episodes(
     except JobFailed as failure:
         raise RecordingFailed(str(failure), _recording(task, about, found)) from failure.__cause__
     return _recording(task, about, found)
+
+
+@dataclass(frozen=True)
+class _Size:
+    """How much of a file something takes, or what is left of one."""
+
+    length: int
+    """In bytes."""
+    values: int
+
+    @staticmethod
+    def of(content: bytes) -> "_Size":
+        return _Size(len(content) + 1, count_values(content) + 1)  # with a comma
+
+    def without(self, other: "_Size") -> "_Size":
+        return _Size(self.length - other.length, self.values - other.values)
 
 
 @dataclass(frozen=True)
@@ -289,14 +322,15 @@ class _RecordingJob:
     seed: int
     particles: int
 
-    def __call__(self) -> Callable[[int], tuple[EpisodeRecord, RecordedEpisode]]:
+    def __call__(self) -> Callable[[int], tuple[EpisodeRecord, RecordedEpisode, _Size]]:
         planner, world = self.make_planner(self.task), self.make_world(self.task)
         warm_up(self.task, planner)
 
-        def record_one(episode: int) -> tuple[EpisodeRecord, RecordedEpisode]:
+        def record_one(episode: int) -> tuple[EpisodeRecord, RecordedEpisode, _Size]:
             recorder = Recorder(self.task, planner, self.particles)
             record = run_episode(self.task, planner, self.seed, episode, recorder.watch, world=world)
-            return record, recorder.result(record)
+            recorded = recorder.result(record)
+            return record, recorded, _Size.of(file_content(recorded, "What was recorded"))
 
         return record_one
 

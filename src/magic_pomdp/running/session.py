@@ -33,6 +33,7 @@ from magic_pomdp.running.commands import (
     Pause,
     Play,
     Watchers,
+    newest,
 )
 from magic_pomdp.running.episode import Episode
 from magic_pomdp.running.evaluating import warm_up
@@ -92,11 +93,9 @@ class Session:
             self._say(f"It cannot go on because of {describe_error(error)}.")
 
     def obey(self, commands: Sequence[Command]) -> None:
-        """Do what was asked for. Of several moves of a thing only the last counts."""
-        last_moves = {command.handle: command for command in commands if isinstance(command, Move)}
-        for command in commands:
-            if not isinstance(command, Move) or last_moves[command.handle] is command:
-                self._obey(command)
+        """Do what was asked for. Of several commands of one kind only the last counts."""
+        for command in newest(commands):
+            self._obey(command)
 
     def _obey(self, command: Command) -> None:
         if isinstance(command, Watchers):
@@ -293,7 +292,8 @@ class Session:
 
 
 def run_session(connection: Connection, task: Task, factory: PlannerFactory, seed: int) -> None:
-    """The life of a process that runs a session: commands come through the connection, reports go back."""
+    """The life of a process that runs a session: commands come through the connection, as many at once as there are,
+    and reports go back. Between two lots of commands there is time for what is to be done, however many come."""
     follow_parent()
 
     def report(name: str, value: Reported) -> None:
@@ -309,9 +309,7 @@ def run_session(connection: Connection, task: Task, factory: PlannerFactory, see
         report("ready", None)
         while True:
             if connection.poll(session.wait()):
-                commands = [connection.recv()]
-                while connection.poll():
-                    commands.append(connection.recv())
-                session.obey(commands)
-            else:
+                session.obey(connection.recv())
+                report("obeyed", None)
+            if session.wait() == 0.0:
                 session.advance()

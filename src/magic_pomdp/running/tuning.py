@@ -1,13 +1,13 @@
 """A search for a planner's settings in one task, by optuna. It can be stopped at any time and goes on where it was."""
 
 import dataclasses
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from magic_pomdp.core.reading import Damaged, convert
 from magic_pomdp.core.settings import Range, settings_of
 from magic_pomdp.core.task import Task
 from magic_pomdp.results.base import Plain
@@ -18,6 +18,8 @@ from magic_pomdp.running.factory import PlannerFactory
 
 if TYPE_CHECKING:
     import optuna
+
+    from magic_pomdp.running.journal import Journal
 
 FIRST_SEED = 1000
 """Settings are compared on episodes of this seed, far from those that results are reported on."""
@@ -32,12 +34,14 @@ def tune(
     seed: int = FIRST_SEED,
     workers: int | None = None,
     on_trial: Callable[[int, Trial], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
 ) -> Tuning:
     """Try settings until there have been so many trials, those that the storage file already holds included. What is
     tried is what the planner's settings declare, and where.
 
     The planner's present settings are the first trial. Each trial runs the same episodes and is stored as it ends, so
-    an interrupted search loses one trial at most. `on_trial` is called with the number of each, and what it found.
+    an interrupted search, or one that a full disk has stopped, loses one trial at most. `on_trial` is called with the
+    number of each, and what it found; `on_note` with a sentence if the file had to be mended.
     """
     from optuna.trial import TrialState
 
@@ -48,7 +52,7 @@ def tune(
     if not ranges:
         raise ValueError(f"The settings of {factory.name} do not say where to look for better ones.")
     about = describe(task, factory, seed)
-    study = _open_study(storage, _question(about, ranges, episodes), seed)
+    study, journal = _open_study(storage, _question(about, ranges, episodes), seed, on_note)
     if not study.get_trials(states=[TrialState.COMPLETE, TrialState.WAITING]):  # new, or interrupted in its first trial
         study.enqueue_trial({name: _within(about.settings[name], where) for name, where in ranges.items()})
 
@@ -63,39 +67,66 @@ def tune(
         return found.return_mean
 
     finished = len(study.get_trials(states=[TrialState.COMPLETE]))
-    study.optimize(attempt, n_trials=max(0, trials - finished))
-    complete = study.get_trials(states=[TrialState.COMPLETE])
-    ordered = sorted(complete, key=lambda trial: -(trial.value or 0.0))
-    return Tuning(task=about.task, planner=about.planner, trials=tuple(_result(trial) for trial in ordered))
+    try:
+        study.optimize(attempt, n_trials=max(0, trials - finished))
+    except AssertionError:
+        if journal.failure is not None:
+            raise journal.failure from None
+        raise
+    found = [_result(trial, storage) for trial in study.get_trials(states=[TrialState.COMPLETE])]
+    found.sort(key=lambda trial: -trial.return_mean)
+    return Tuning(task=about.task, planner=about.planner, trials=tuple(found))
 
 
-def _open_study(storage: Path, question: dict[str, Plain], seed: int) -> "optuna.Study":
-    """The search that a file holds, or a new one; a ValueError if it asks something else."""
+def _open_study(
+    storage: Path, question: dict[str, Plain], seed: int, on_note: Callable[[str], None] | None
+) -> "tuple[optuna.Study, Journal]":
+    """The search that a file holds, or a new one, and the file; a ValueError if it is damaged, or asks for something
+    else."""
     import optuna
-    from filelock import FileLock
     from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
+
+    from magic_pomdp.running.journal import Journal, check_journal, cut_half_line
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)  # it warns of interruptions, with a traceback
-    _check_storage(storage)
-    # optuna's own lock would outlive a search that is killed, by half a minute; the system frees this one at once
-    lock: Any = FileLock(storage.with_name(f".{storage.name}.lock"))
-    study = optuna.create_study(
-        storage=JournalStorage(JournalFileBackend(str(storage), lock)),
-        study_name="tuning",
-        direction="maximize",
-        load_if_exists=True,
-    )
-    begun = len(study.get_trials(deepcopy=False))
+    check_journal(storage)
+    if cut_half_line(storage) and on_note is not None:
+        on_note(f"{storage} ended in half a line, which is cut off: it goes on with what was whole.")
+    journal = Journal(storage)
+    try:
+        kept = JournalStorage(journal)
+        if storage.stat().st_size > 0:
+            study = optuna.load_study(storage=kept, study_name="tuning")
+        else:
+            study = optuna.create_study(storage=kept, study_name="tuning", direction="maximize")
+        trials, stored = study.get_trials(deepcopy=False), study.user_attrs.get("question")
+    except OSError:
+        raise
+    except Exception as error:  # whatever optuna makes of a line that it has not written
+        raise Damaged(f"{storage} is damaged: optuna cannot go on with it ({type(error).__name__}).") from None
+    for trial in trials:
+        if trial.state == optuna.trial.TrialState.COMPLETE:
+            _result(trial, storage)  # damaged ones are found here
     # another seed than before an interruption, or the same settings would be tried again
-    study.sampler = optuna.samplers.TPESampler(seed=seed + begun, multivariate=True)
-    stored = study.user_attrs.get("question")
-    if stored is None:
+    study.sampler = optuna.samplers.TPESampler(seed=seed + len(trials), multivariate=True)
+    if stored is None and not trials:
         study.set_user_attr("question", question)
     elif stored != question:
-        changed = ", ".join(f"{name} {stored.get(name)}" for name in question if stored.get(name) != question[name])
-        raise ValueError(f"{storage} holds a search with {changed}: name another file, or ask for the same.")
-    return study
+        raise ValueError(f"{storage} holds a search {_how_different(stored, question)}.")
+    return study, journal
+
+
+def _how_different(stored: Any, question: dict[str, Plain]) -> str:
+    """How a search differs from what is asked, and what to do."""
+    if not isinstance(stored, dict) or "code" not in stored:
+        return (
+            "of an earlier version, which did not keep what code it was of, so nobody knows whether its trials are of "
+            "this task and planner: name another file"
+        )
+    changed = [name for name in question if stored.get(name) != question[name]]
+    if changed == ["code"]:
+        return "of other code, or of other content of a file that the task reads: name another file"
+    return f"with {', '.join(f'{name} {stored.get(name)}' for name in changed)}: name another file, or ask for the same"
 
 
 def _question(about: Question, ranges: dict[str, Range], episodes: int) -> dict[str, Plain]:
@@ -109,18 +140,10 @@ def _question(about: Question, ranges: dict[str, Range], episodes: int) -> dict[
         "settings": {name: value for name, value in about.settings.items() if name not in ranges},
         "episodes": episodes,
         "seed": about.seed,
+        "software": about.software,
+        "code": about.code,
     }
     return msgspec.json.decode(msgspec.json.encode(question), type=dict[str, Plain])
-
-
-def _check_storage(storage: Path) -> None:
-    """Refuse a file that is not optuna's, which would write into it."""
-    try:
-        text = storage.read_text(encoding="utf-8") if storage.exists() else ""
-        if text:
-            json.loads(text.splitlines()[0])["op_code"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise ValueError(f"{storage} does not hold a search for settings: name another file.") from None
 
 
 def _suggest(trial: "optuna.Trial", name: str, where: Range) -> float:
@@ -136,6 +159,8 @@ def _within(value: object, where: Range) -> float:
     return min(max(value, where.low), where.high)
 
 
-def _result(trial: "optuna.trial.FrozenTrial") -> Trial:
+def _result(trial: "optuna.trial.FrozenTrial", storage: Path) -> Trial:
+    """What a trial has found, as the file tells it."""
     error = trial.user_attrs.get("return_stderr", 0.0)
-    return Trial(settings=trial.params, return_mean=trial.value or 0.0, return_stderr=error)
+    plain = {"settings": trial.params, "return_mean": trial.value, "return_stderr": error}
+    return convert(plain, Trial, f"Trial {trial.number} of {storage}")

@@ -23,6 +23,10 @@ ATTEMPTS = 3
 """A job that has ended so many workers is given up."""
 PRELOADED = ["magic_pomdp.running.preload"]
 HINT = "`magic-pomdp check` looks for mistakes in a task; to see where, use `--workers 0` and set NUMBA_DISABLE_JIT=1"
+CRASH_HINT = "`magic-pomdp check` looks for mistakes in a task; `--debug` names an index that is out of bounds"
+
+_CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, getattr(signal, "SIGBUS", None)}
+"""How a process ends that has written where it should not."""
 
 READY, DONE, FAILED, DIED = range(4)
 """What a worker's message says."""
@@ -45,7 +49,7 @@ def start_server() -> None:
     """Begin the imports that all workers share, without waiting for them."""
     if _context.get_start_method() == "forkserver":
         _context.set_forkserver_preload(PRELOADED)
-        with _interrupts_blocked():
+        with _interrupts_blocked(), _present_folder_left_out():
             forkserver.ensure_running()
 
 
@@ -155,7 +159,7 @@ def start_process(target: Callable[..., None], *args: Any) -> tuple[Any, connect
     `follow_parent`."""
     near_end, far_end = _context.Pipe()
     process = _context.Process(target=target, args=(far_end, *args), daemon=True)
-    with _interrupts_blocked():
+    with _interrupts_blocked(), _present_folder_left_out():
         try:
             process.start()
         except (EOFError, ConnectionError):  # the server has died; there is another one now
@@ -241,6 +245,20 @@ def _interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+@contextmanager
+def _present_folder_left_out() -> Iterator[None]:
+    """Let a new Python not look for libraries in the present folder, as it would first. (Workers are then told where
+    the caller looks.)"""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        del os.environ["PYTHONSAFEPATH"]
+        if before is not None:
+            os.environ["PYTHONSAFEPATH"] = before
+
+
 def describe_error(error: Exception) -> str:
     """An exception in one line; the first lines of numba's only say in which pass it failed."""
     lines = [line.strip() for line in str(error).splitlines() if not line.startswith("Failed in nopython mode")]
@@ -256,8 +274,11 @@ def _failure_sentence(worker: _Worker, kind: str, error: str) -> str:
 def _death_sentence(worker: _Worker, kind: str) -> str:
     code = worker.process.exitcode or 0
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    hint = CRASH_HINT if -code in _CRASHES else HINT
     if worker.ready:
-        return f"{kind} {worker.job} has ended its worker process {ATTEMPTS} times ({how}; {HINT})."
+        return f"{kind} {worker.job} has ended its worker process {ATTEMPTS} times ({how}; {hint})."
+    if code < 0:
+        return f"Nothing could start: {ATTEMPTS} worker processes have ended in their first plan ({how}; {hint})."
     return (
         f"The workers end before they have started ({how}): a script that uses workers must do so under "
         '`if __name__ == "__main__":`.'

@@ -86,7 +86,7 @@ def draw_beginning(task: Task, random: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 @kernel
 def _draw(task, random, context, state):
-    random, context, state = borrow(random), borrow(context), borrow(state)
+    random, context, state = borrow((random, context, state), task)
     task.draw_context(random, context)
     task.draw_state(context, random, state)
 
@@ -94,7 +94,7 @@ def _draw(task, random, context, state):
 @kernel
 def _step(task, context, state, action, key, time, random, observation):
     """One primitive step of the true state, with the world's noise at a time: its reward and outcome."""
-    context, state, action = borrow(context), borrow(state), borrow(action)
-    random, observation = borrow(random), borrow(observation)
+    context, state, action = borrow((context, state, action), task)
+    random, observation = borrow((random, observation), task)
     seek(random, key, time)
     return task.step(context, state, action, random, observation)

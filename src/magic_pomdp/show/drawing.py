@@ -12,6 +12,7 @@ from matplotlib.patches import Circle as CirclePatch
 from matplotlib.patches import Polygon as PolygonPatch
 from msgspec.structs import replace
 
+from magic_pomdp.core.reading import printable
 from magic_pomdp.core.scene import Circle, Line, Points, Polygon, Scene, Shape, Text
 from magic_pomdp.results.recording import RecordedEpisode, RecordedPlan
 
@@ -84,7 +85,7 @@ def _draw_frame(
 def _draw_macro_actions(axes: Axes, plan: RecordedPlan, paths: np.ndarray, theme: str, scale: float) -> None:
     """The ways of a plan's macro-actions, coloured by value, the best above the others; the chosen one is bright."""
     colours = palette(theme)
-    values = np.array([plan.value]) if plan.values is None else plan.values
+    values = np.full(len(paths), plan.value) if plan.values is None else plan.values
     of = _shades(values)
     for macro in sorted(range(len(of)), key=lambda macro: (macro == plan.choice, of[macro])):
         chosen = macro == plan.choice
@@ -173,11 +174,22 @@ def _draw(axes: Axes, shape: Shape, colours: dict[str, str], zorder: int, scale:
             axes.add_patch(CirclePatch((shape.x, shape.y), shape.radius, **style))
         else:
             cos, sin = np.cos(shape.heading), np.sin(shape.heading)
-            corners = np.array(shape.points) @ np.array([[cos, sin], [-sin, cos]]) + (shape.x, shape.y)
+            corners = _corners(shape.points) @ np.array([[cos, sin], [-sin, cos]]) + (shape.x, shape.y)
             axes.add_patch(PolygonPatch(corners, **style))
     elif isinstance(shape, Line):
-        points, width = np.array(shape.points), shape.width * scale
+        points, width = _corners(shape.points), shape.width * scale
         axes.plot(points[:, 0], points[:, 1], "--" if shape.dashed else "-", color=colour, lw=width, zorder=zorder)
-    elif isinstance(shape, Text):
-        style = {"ha": "center", "va": "center", "fontsize": 9 * scale, "zorder": zorder}
-        axes.text(shape.x, shape.y, shape.text, color=colour, **style)
+    elif isinstance(shape, Text) and _is_near(axes, shape):
+        style = {"ha": "center", "va": "center", "fontsize": 9 * scale, "zorder": zorder, "parse_math": False}
+        axes.text(shape.x, shape.y, printable(shape.text), color=colour, **style)
+
+
+def _is_near(axes: Axes, words: Text) -> bool:
+    """Whether words may be seen: they are not placed far outside the view, where a picture has no pixels."""
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    return 2 * left - right <= words.x <= 2 * right - left and 2 * bottom - top <= words.y <= 2 * top - bottom
+
+
+def _corners(points: Points) -> np.ndarray:
+    """Shape (count, 2), even if there are none."""
+    return np.array(points, dtype=np.float64).reshape(-1, 2)

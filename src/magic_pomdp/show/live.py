@@ -2,13 +2,17 @@
 
 The page is one file, and nothing else can be fetched. What it shows comes through a WebSocket, always in the newest
 version, so that a slow page misses frames instead of lagging behind; what a person wants goes back as small messages.
+Only who knows the token in the page's address gets the page, and may connect.
 """
 
+import hmac
 import ipaddress
 import logging
+import secrets
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -22,16 +26,24 @@ from magic_pomdp.core.settings import settings_of
 from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.planners.registry import find_planner, planner_names
 from magic_pomdp.results.recording import to_text
-from magic_pomdp.running.commands import LIMITS, LONGEST_MESSAGE, Command, Watchers, read_command
+from magic_pomdp.running.commands import LIMITS, LONGEST_MESSAGE, Mailbox, Watchers, read_command
 from magic_pomdp.running.factory import PlannerFactory
 from magic_pomdp.running.session import run_session
 from magic_pomdp.running.workers import JobFailed, start_process
+from magic_pomdp.show.door import Door, Meter, hang_up
 from magic_pomdp.show.pages import render_page
 
 _PORT = 8765
 """Where the page is, unless that port is taken."""
 _SCRIPTS = ("data.js", "drawing.js", "charts.js", "tree.js", "panel.js", "controls.js", "live-panel.js", "live.js")
-_MOST_TABS = 50
+_MOST_TABS = 48
+_MOST_STRANGERS = 16
+"""Connections that have not become tabs. Each connection costs four file descriptors: far fewer than there are."""
+_RATE, _BURST = 200.0, 200
+"""Messages of a tab in a second, and at once; a thing that is dragged sends 20 a second."""
+_PATIENCE = 2000
+"""So many messages in a row that had to wait are a flood."""
+_CLOSE_SECONDS = 1.0
 
 
 class Board:
@@ -94,26 +106,27 @@ class LiveServer:
         planners = _describe_planners()
         about = {"task": task_name(task), "planners": planners, "limits": LIMITS}
         self.board.post("about", about)
+        self._token = secrets.token_urlsafe(16)
         self._page = render_page("live.html", f"Live: {about['task']}", _SCRIPTS, server=True)
-        self._sending = threading.Lock()
+        self._counting = threading.Lock()
         self._tabs: set[ServerConnection] = set()
         self._closed = False
         self._start_process()
         try:
-            self._socket = _listen(host, port)
+            self._door = Door(_listen(host, port), _MOST_STRANGERS)
         except BaseException:
             self._process.kill()
             raise
-        self.host, self.port = host, self._socket.getsockname()[1]
+        self.host, self.port = host, self._door.getsockname()[1]
         quiet = logging.getLogger("magic_pomdp.live")
         quiet.setLevel(logging.CRITICAL + 1)  # browsers open connections and leave them: that is no news
         self._server = serve(
             self._serve_tab,
-            sock=self._socket,
+            sock=self._door,
             process_request=self._answer,
             max_size=LONGEST_MESSAGE,
             open_timeout=2.0,
-            close_timeout=1.0,
+            close_timeout=_CLOSE_SECONDS,
             server_header=None,
             logger=quiet,
         )
@@ -122,9 +135,9 @@ class LiveServer:
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """Where the page is, with the token that opens it."""
         host = "127.0.0.1" if self.host in ("", "0.0.0.0", "::") else self.host
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/?token={self._token}"
 
     def run(self) -> None:
         """Pass on what the session reports. Should its process die, another takes its place, with a new episode."""
@@ -146,6 +159,8 @@ class LiveServer:
                 raise JobFailed(f"Nothing could start because of {value}.")
             if name == "ready":
                 ready = True
+            elif name == "obeyed":
+                self._mailbox.obeyed()
             elif name == "planner":
                 self.factory = value
             else:
@@ -156,12 +171,11 @@ class LiveServer:
         self._closed = True
         self._process.kill()
         self._process.join()
-        self._connection.close()
         self.board.wake()
-        for tab in list(self._tabs):
-            threading.Thread(target=tab.close, args=(1001,), daemon=True).start()
+        self._close_tabs()
         self._server.shutdown()
         self._thread.join()
+        self._connection.close()
 
     def __enter__(self) -> "LiveServer":
         return self
@@ -173,16 +187,13 @@ class LiveServer:
 
     def _start_process(self) -> None:
         self._process, self._connection = start_process(run_session, self.task, self.factory, self.seed)
+        self._mailbox = Mailbox(self._connection.send)
         self._tell_watchers()
 
-    def _send(self, command: Command) -> None:
-        with self._sending, suppress(OSError):  # of a process that has died: `run` sees to it
-            self._connection.send(command)
-
     def _tell_watchers(self) -> None:
-        """Say how many tabs there are. They are counted while nobody else sends, so that the last count is right."""
-        with self._sending, suppress(OSError):
-            self._connection.send(Watchers(count=len(self._tabs)))
+        """Say how many tabs there are. They are counted while nobody else says so, so that the last count is right."""
+        with self._counting:
+            self._mailbox.put(Watchers(count=len(self._tabs)))
 
     def _say_how_it_ended(self) -> str:
         self._process.join(timeout=1.0)
@@ -194,19 +205,21 @@ class LiveServer:
 
     def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """The page; None lets a tab of that page connect. Whoever comes from elsewhere is refused: another page in the
-        same browser, or one whose name was made to lead here."""
+        same browser, one whose name was made to lead here, or anybody without the token."""
         host = request.headers.get_all("Host")
         if len(host) != 1 or not self._is_own_name(host[0]):
             return _respond(403, "This page is not known by that name.\n")
-        if request.headers.get("Upgrade", "").lower() == "websocket":
-            if request.headers.get_all("Origin") != [f"http://{host[0]}"]:
-                return _respond(403, "Only the page of this server may connect to it.\n")
-            if request.path != "/live":
-                return _respond(404, "There is nothing here.\n")
-            return None if len(self._tabs) < _MOST_TABS else _respond(503, "There are too many open pages.\n")
-        if request.path != "/":
+        is_tab = request.headers.get("Upgrade", "").lower() == "websocket"
+        if is_tab and request.headers.get_all("Origin") != [f"http://{host[0]}"]:
+            return _respond(403, "Only the page of this server may connect to it.\n")
+        path, _, query = request.path.partition("?")
+        if path != ("/live" if is_tab else "/"):
             return _respond(404, "There is nothing here.\n")
-        return _respond(200, self._page, "text/html")
+        if not hmac.compare_digest(query.encode(errors="surrogateescape"), f"token={self._token}".encode()):
+            return _respond(403, "This page opens only with the token in its address, as the server has told it.\n")
+        if not is_tab:
+            return _respond(200, self._page, "text/html")
+        return None if len(self._tabs) < _MOST_TABS else _respond(503, "There are too many open pages.\n")
 
     def _is_own_name(self, host: str) -> bool:
         """Whether a Host header names this server: by an address, as localhost, or as it was told to be called."""
@@ -221,23 +234,49 @@ class LiveServer:
         return address.is_loopback or self.host not in ("127.0.0.1", "::1", "localhost")
 
     def _serve_tab(self, tab: ServerConnection) -> None:
-        self._tabs.add(tab)
         gone = threading.Event()
-        sender = threading.Thread(target=self._send_news, args=(tab, gone), daemon=True)
-        sender.start()
-        self._tell_watchers()
+        self._door.admit(tab.socket)
+        self._tabs.add(tab)
         try:
+            threading.Thread(target=self._send_news, args=(tab, gone), daemon=True).start()
+            self._tell_watchers()
             with suppress(ConnectionClosed):
-                for text in tab:
-                    try:
-                        self._send(read_command(text, self.board.get("scene")))
-                    except ValueError as error:
-                        tab.send(to_text({"trouble": str(error)}))
+                self._listen_to(tab)
         finally:
             self._tabs.discard(tab)
             self._tell_watchers()
             gone.set()
             self.board.wake()
+
+    def _listen_to(self, tab: ServerConnection) -> None:
+        """Take a tab's messages. Of one that sends too many each has to wait; if it does not stop, that is its end."""
+        meter, slowed = Meter(_RATE, _BURST), 0
+        for text in tab:
+            try:
+                self._mailbox.put(read_command(text, self.board.get("scene")))
+            except ValueError as error:
+                tab.send(to_text({"trouble": str(error)}))
+            pause = meter.count(time.monotonic())
+            slowed = slowed + 1 if pause > 0.0 else 0
+            if slowed == 1:
+                sentence = f"More than {_RATE:g} messages a second are too many: they have to wait."
+                tab.send(to_text({"trouble": sentence}))
+            if slowed == _PATIENCE:
+                hang_up(tab.socket)
+                return
+            time.sleep(pause)
+
+    def _close_tabs(self) -> None:
+        """Say goodbye to all tabs, and hang up on those that do not listen."""
+        tabs = list(self._tabs)
+        goodbyes = [threading.Thread(target=tab.close, args=(1001,), daemon=True) for tab in tabs]
+        for goodbye in goodbyes:
+            goodbye.start()
+        deadline = time.monotonic() + _CLOSE_SECONDS
+        for goodbye in goodbyes:
+            goodbye.join(max(0.0, deadline - time.monotonic()))
+        for tab in tabs:
+            hang_up(tab.socket)
 
     def _send_news(self, tab: ServerConnection, gone: threading.Event) -> None:
         def stopped() -> bool:

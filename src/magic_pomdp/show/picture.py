@@ -61,7 +61,9 @@ def draw_episode(
     recorded = recorder.result(record)
     times = np.unique(np.linspace(0, record.steps, frames).round().astype(int))
     figure = _side_by_side([(recorded, int(time), f"step {time}") for time in times], "dark")
-    figure.suptitle(f"{title or task.name}: {record.outcome}, return {record.total_return:.1f}", fontsize=11)
+    figure.suptitle(
+        f"{title or task.name}: {record.outcome}, return {record.total_return:.1f}", fontsize=11, parse_math=False
+    )
     _save_figure(figure, path)
     return record
 
@@ -84,5 +86,5 @@ def _side_by_side(moments: list[tuple[RecordedEpisode, int, str]], theme: str) -
     figure = Figure(figsize=(2.6 * len(moments), max(1.6, high)), layout="constrained")
     for place, (episode, time, title) in zip(figure.subplots(1, len(moments), squeeze=False)[0], moments, strict=True):
         draw_moment(place, episode, time, theme)
-        place.set_title(title, fontsize=10)
+        place.set_title(title, fontsize=10, parse_math=False)
     return figure

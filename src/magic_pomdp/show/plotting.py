@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator
 
+from magic_pomdp.core.reading import printable
 from magic_pomdp.show.words import number_words
 
 _COLOURS = {
@@ -39,6 +40,8 @@ _LINE = 0.2
 """Height of a line of text."""
 _LETTERS, _TITLE_LETTERS = 54, 42
 """That fit into the width."""
+_LONGEST = 300
+"""Letters of a name."""
 _SIZE = 10
 """Of the text, in points."""
 _STEPS = (1, 2, 5, 10)
@@ -47,27 +50,35 @@ _SVG, _LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 
 
 @dataclass(frozen=True)
-class Series:
-    """A curve: points, each at a place with a mean and its standard error. Those of one name look alike."""
+class _Named:
+    """Something whose name can be written into a plot: XML has no place for what cannot be printed."""
 
     name: str
+
+    def __post_init__(self) -> None:
+        name = printable(self.name[:_LONGEST]) + ("…" if len(self.name) > _LONGEST else "")
+        object.__setattr__(self, "name", name)
+
+
+@dataclass(frozen=True)
+class Series(_Named):
+    """A curve: points, each at a place with a mean and its standard error. Those of one name look alike."""
+
     points: tuple[tuple[float, float, float], ...]
 
 
 @dataclass(frozen=True)
-class Level:
+class Level(_Named):
     """A mean to compare curves with, in the colour of those that it is `like`."""
 
-    name: str
     value: float
     like: str = ""
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(_Named):
     """A mean with its standard error, and what others have reached, by who they are."""
 
-    name: str
     mean: float
     stderr: float
     others: Mapping[str, float] = field(default_factory=dict)
@@ -86,7 +97,7 @@ class Plot:
 
     def titled(self, title: str = "") -> Figure:
         """The figure with a title; for a file, which has none around it."""
-        words = textwrap.fill(title or self.title, _TITLE_LETTERS)
+        words = textwrap.fill(printable(title or self.title), _TITLE_LETTERS)
         if self.figure.legends:
             self.figure.legends[0].set_title(words)
             text = self.figure.legends[0].get_title()

@@ -21,6 +21,9 @@ from magic_pomdp.show.replay import REPLAY_SCRIPTS, pack_for_page
 from magic_pomdp.show.results import Results
 from magic_pomdp.show.words import budget_words, label_of, mean_words, number_words
 
+_MOST_ROWS = 200
+"""Evaluations that a plot can show; there is a table of them all."""
+
 
 @dataclass(frozen=True)
 class _Cell:
@@ -107,7 +110,7 @@ def _summary(results: Results) -> str:
 
 def _part(task: str, results: Results) -> _Part:
     evaluations = sorted((one for one in results.evaluations if one.task == task), key=_order)
-    plots: list[Plot | None] = [plot_returns(evaluations)] if len(evaluations) > 1 else []
+    plots: list[Plot | None] = [plot_returns(evaluations)] if 1 < len(evaluations) <= _MOST_ROWS else []
     plots += plot_anytime(evaluations, shortest=2, with_published=False)
     plots += [plot_learning(curves) for curves in results.curves if curves.task == task]
     return _Part(

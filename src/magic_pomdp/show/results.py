@@ -1,5 +1,6 @@
 """Stored results: all that some files and folders hold together."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,10 @@ _SAME = (
     "software",
 )
 """Two evaluations that agree in these are one."""
+_DEEPEST = 20
+"""Folders may lie in each other so deeply."""
+_MOST_PLACES = 20_000
+"""Files that may be results, and folders, that are looked into."""
 
 
 @dataclass
@@ -74,20 +79,20 @@ def read_results(paths: Sequence[Path]) -> Results:
     """All results in files and in folders (and their folders); a ValueError says which file holds none."""
     results = Results()
     for path in paths:
-        if not path.exists():
+        if not os.path.exists(path):
             raise ValueError(f"There is no file or folder {path}.")
         if not path.is_dir():
             results.add(read(path))
-        elif not _add_folder(results, path):
+        elif not _add_folder(results, path, set(), _DEEPEST):
             raise ValueError(f"The folder {path} holds no results: name one that `magic-pomdp` has filled.")
     if not len(results):
         raise ValueError("Name at least one file or folder of results.")
     return results
 
 
-def _add_folder(results: Results, folder: Path) -> int:
-    """A training is its learning curve, an ablation what it adds up to. Files of other kinds are passed over; gives
-    the number of those that were not."""
+def _add_folder(results: Results, folder: Path, seen: set[tuple[int, int]], deeper: int) -> int:
+    """A training is its learning curve, an ablation what it adds up to. Files of other kinds are passed over, and what
+    was `seen` before, under whatever name; gives the number of those that were not."""
     if (folder / SETTINGS).is_file() and (folder / METRICS).is_file():
         results.add(read_curves([folder]))
         return 1
@@ -95,10 +100,31 @@ def _add_folder(results: Results, folder: Path) -> int:
         results.add(read(folder / ABLATION_FILE))
         return 1
     count = 0
-    for path in sorted(folder.iterdir()):
-        if path.is_dir():
-            count += _add_folder(results, path)
-        elif path.name.endswith((".json", ".record.gz")) and (found := read_if_result(path)) is not None:
+    for path in _inside(folder):
+        is_folder = path.is_dir()
+        if not is_folder and not path.name.endswith((".json", ".record.gz")):
+            continue
+        if is_folder and deeper == 0:
+            raise ValueError(f"The folder {path} lies too deep: name one that is nearer to the results.")
+        try:
+            about = path.stat()
+        except OSError:  # a link that leads nowhere
+            continue
+        if (about.st_dev, about.st_ino) in seen:
+            continue
+        seen.add((about.st_dev, about.st_ino))
+        if len(seen) > _MOST_PLACES:
+            raise ValueError(f"There are more than {_MOST_PLACES:,} files and folders in {folder}: name fewer.")
+        if is_folder:
+            count += _add_folder(results, path, seen, deeper - 1)
+        elif (found := read_if_result(path)) is not None:
             results.add(found)
             count += 1
     return count
+
+
+def _inside(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise ValueError(f"The folder {folder} cannot be read ({error.strerror}).") from None

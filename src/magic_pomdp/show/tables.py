@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rich.table import Column, Table
+from rich.table import Column
 
 from magic_pomdp.results.evaluation import Evaluation
 from magic_pomdp.results.speed import Bench
@@ -11,34 +11,35 @@ from magic_pomdp.results.tuning import Tuning
 from magic_pomdp.running.difference import Difference
 from magic_pomdp.show.columns import shown_columns
 from magic_pomdp.show.published import PAPER, published, published_task
+from magic_pomdp.show.terminal import PlainTable
 from magic_pomdp.show.words import budget_words, label_of, mean_words, number_words
 
 
-def comparison_table(title: str, evaluations: Sequence[Evaluation]) -> Table:
+def comparison_table(title: str, evaluations: Sequence[Evaluation]) -> PlainTable:
     """One row an evaluation, with the published mean return beside ours."""
     columns = shown_columns("comparison", evaluations)
-    table = Table(*(Column(column.title, no_wrap=i < 2) for i, column in enumerate(columns)), title=title)
+    table = PlainTable(*(Column(column.title, no_wrap=i < 2) for i, column in enumerate(columns)), title=title)
     for one in evaluations:
-        table.add_row(*(column.text(one) for column in columns))
+        table.add_texts(*(column.text(one) for column in columns))
     return table
 
 
-def evaluation_table(evaluation: Evaluation) -> Table:
+def evaluation_table(evaluation: Evaluation) -> PlainTable:
     """All that is known of one planner in one task."""
     title = f"{evaluation.task}: {_who(evaluation, 'length ')} a plan"
-    table = Table(show_header=False, title=title if evaluation.complete else f"{title} (interrupted)")
+    table = PlainTable(show_header=False, title=title if evaluation.complete else f"{title} (interrupted)")
     for column in shown_columns("single", [evaluation]):
-        table.add_row(column.title, column.text(evaluation))
+        table.add_texts(column.title, column.text(evaluation))
     return table
 
 
-def difference_table(first: Evaluation, others: Sequence[tuple[Evaluation, Difference]]) -> Table:
+def difference_table(first: Evaluation, others: Sequence[tuple[Evaluation, Difference]]) -> PlainTable:
     """One row an evaluation that another one is compared with."""
     title = f"{first.task}, seed {first.seed}: what {_who(first)} returns more than"
     columns = ("", "difference", "in s.e.", "episodes", "returns", "succeed alone")
-    table = Table(*(Column(name, no_wrap=name in columns[:4]) for name in columns), title=title)
+    table = PlainTable(*(Column(name, no_wrap=name in columns[:4]) for name in columns), title=title)
     for other, found in others:
-        table.add_row(
+        table.add_texts(
             _who(other),
             mean_words(found.mean, found.stderr, 1),
             number_words(found.standard_errors, 1),
@@ -49,25 +50,25 @@ def difference_table(first: Evaluation, others: Sequence[tuple[Evaluation, Diffe
     return table
 
 
-def tuning_table(tuning: Tuning, rows: int = 10) -> Table:
+def tuning_table(tuning: Tuning, rows: int = 10) -> PlainTable:
     """The best settings that a search has found."""
     names = list(tuning.best)
-    table = Table("return", *names, title=f"{tuning.planner}: the best of {len(tuning.trials)} trials")
+    table = PlainTable("return", *names, title=f"{tuning.planner}: the best of {len(tuning.trials)} trials")
     for trial in tuning.trials[:rows]:
         values = [f"{trial.settings[name]:.4g}" for name in names]
-        table.add_row(mean_words(trial.return_mean, trial.return_stderr, 1), *values)
+        table.add_texts(mean_words(trial.return_mean, trial.return_stderr, 1), *values)
     return table
 
 
-def ablation_table(ablation: Ablation) -> Table:
+def ablation_table(ablation: Ablation) -> PlainTable:
     """One row a variant of learning, with the paper's mean return beside ours."""
     start = ablation.handcrafted
     title = f"{ablation.task}: {start.episodes} episodes, seed {start.seed}, {budget_words(start.budget)} a plan"
-    table = Table("told, critic", "return", "success", "by seed", "minutes", "updates", PAPER, title=title)
+    table = PlainTable("told, critic", "return", "success", "by seed", "minutes", "updates", PAPER, title=title)
     known = published_task(ablation.task).conditionings
     for row in ablation.rows:
         paper = None if row.change else known.get(row.conditioning)
-        table.add_row(
+        table.add_texts(
             ", ".join(part for part in (row.conditioning, row.critic, row.change) if part),
             mean_words(row.return_mean, row.return_stderr, 1),
             f"{row.success_rate:.1%}",
@@ -77,7 +78,7 @@ def ablation_table(ablation: Ablation) -> Table:
             "" if paper is None else number_words(paper, 1),
         )
     others = published(ablation.task, start.planner)
-    table.add_row(
+    table.add_texts(
         "handcrafted",
         mean_words(start.return_mean, start.return_stderr, 1),
         f"{start.success_rate:.1%}",
@@ -87,16 +88,16 @@ def ablation_table(ablation: Ablation) -> Table:
     return table
 
 
-def bench_table(bench: Bench) -> Table:
+def bench_table(bench: Bench) -> PlainTable:
     """One row a measurement."""
     caption = f"best and median of {bench.repeats} repeats; ratio: against 64-bit hashing"
-    table = Table("measured", "best", "median", "ratio", title=bench.processor, caption=caption)
+    table = PlainTable("measured", "best", "median", "ratio", title=bench.processor, caption=caption)
     for one in bench.measurements:
         figures = [
             "–" if figure is None else f"{figure:,.0f} {one.unit}" if figure >= 1000 else f"{figure:.3g} {one.unit}"
             for figure in (one.value, one.median)
         ]
-        table.add_row(one.name, *figures, f"{one.ratio:.3g}")
+        table.add_texts(one.name, *figures, f"{one.ratio:.3g}")
     return table
 
 

@@ -1,6 +1,9 @@
 """Recorded episodes as moving pictures: MP4 and GIF."""
 
+import errno
+import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from magic_pomdp.core.reading import printable
 from magic_pomdp.core.saving import in_one_step
 from magic_pomdp.results.recording import RecordedEpisode, Recording
 from magic_pomdp.show.drawing import draw_moment, palette
@@ -20,8 +24,17 @@ _REST = 1.5
 _DPI = 100
 _HEAD, _STRIP, _EDGE = 34, 92, 12
 """Pixels of the line above a drawing, of the chart below it, and around both, at a width of 480 pixels."""
-_FLAT = 0.35
-"""A drawing is at least so high, as a share of its width."""
+_FLAT, _TALL = 0.35, 3.0
+"""A drawing is at least and at most so high, as a share of its width."""
+_LARGEST = 2**15
+"""Pixels across that a picture can have."""
+_LABEL = 60
+"""Letters of a planner's name."""
+_MOST_FRAMES = 100_000
+_SAMPLED = 250_000
+"""Pixels of a frame that a GIF's colours are chosen from."""
+_COLOURS = 127
+"""Of a GIF, next to the one that lets through what was there before."""
 
 
 def check_video(path: Path, recordings: Sequence[Recording], fps: float, speed: float, width: int) -> None:
@@ -36,6 +49,8 @@ def check_video(path: Path, recordings: Sequence[Recording], fps: float, speed: 
         raise ValueError(f"A drawing is 120 to 4096 pixels wide, not {width}.")
     if not recordings:
         raise ValueError("A video needs at least one recording.")
+    if len(recordings) * width > _LARGEST:
+        raise ValueError(f"A video is at most {_LARGEST:,} pixels wide, not {len(recordings) * width:,}.")
 
 
 def find_episode(recording: Recording, number: int | None) -> RecordedEpisode:
@@ -66,6 +81,8 @@ def write_video(
     """
     check_video(path, recordings, fps, speed, width)
     film = _Film([(recording, find_episode(recording, episode)) for recording in recordings], theme, width)
+    if film.length * fps / speed > _MOST_FRAMES:
+        raise ValueError(f"A video has at most {_MOST_FRAMES:,} frames: show more steps a second than {speed:g}.")
     times = np.append(np.arange(0.0, film.length, speed / fps), [film.length] * max(1, round(_REST * fps)))
 
     def frames() -> Iterator[np.ndarray]:
@@ -75,7 +92,11 @@ def write_video(
                 on_progress(number, len(times))
 
     with in_one_step(path) as temporary:
-        (_write_mp4 if path.suffix == ".mp4" else _write_gif)(temporary, frames(), film.size, fps)
+        if path.suffix == ".mp4":
+            _write_mp4(temporary, frames(), film.size, fps)
+        else:
+            few = (film.frame(float(time)) for time in times[:: max(1, len(times) // 6)])
+            _write_gif(temporary, frames(), few, film.size, fps)
     return len(times)
 
 
@@ -91,7 +112,8 @@ class _Film:
         self.shown, self.theme, self.colours, self.width = shown, theme, palette(theme), width
         self.scale = width / 480
         self.length = max(len(episode.rewards) for _, episode in shown)
-        shape = max(max(_FLAT, (top - bottom) / (right - left)) for left, bottom, right, top in views)
+        shapes = [(top - bottom) / (right - left) for left, bottom, right, top in views]
+        shape = min(_TALL, max(_FLAT, *shapes))
         edge, head, strip = (round(pixels * self.scale) for pixels in (_EDGE, _HEAD, _STRIP))
         inner = width - 2 * edge
         self.drawing = round(inner * shape)
@@ -128,8 +150,8 @@ class _Film:
     def _title(self, axes: Axes, recording: Recording, episode: RecordedEpisode, now: float) -> None:
         size, text = 12 * self.scale, self.colours["text"]
         lift = 1.0 + 9 * self.scale / self.drawing
-        style: dict[str, Any] = {"transform": axes.transAxes, "va": "bottom", "color": text}
-        axes.text(0.0, lift, recording.planner.label, fontsize=size, weight="bold", **style)
+        style: dict[str, Any] = {"transform": axes.transAxes, "va": "bottom", "color": text, "parse_math": False}
+        axes.text(0.0, lift, printable(recording.planner.label[:_LABEL]), fontsize=size, weight="bold", **style)
         ended = now >= len(episode.rewards)
         outcome = f"{episode.outcome}, return {number_words(episode.total_return)}"
         colour = {"success": self.colours["goal"], "failure": self.colours["danger"]}.get(episode.outcome, text)
@@ -172,35 +194,69 @@ class _Film:
 
 
 def _write_mp4(path: Path, frames: Iterator[np.ndarray], size: tuple[int, int], fps: float) -> None:
-    from imageio_ffmpeg import write_frames
+    from imageio_ffmpeg import count_frames_and_secs, write_frames
 
     # ffmpeg knows a file by its ending, and this one has that of a file that is not finished
     output = ["-f", "mp4", "-crf", "20", "-preset", "slow", "-movflags", "+faststart"]
     writer = write_frames(
         str(path), size, fps=fps, codec="libx264", quality=None, macro_block_size=2, output_params=output
     )
+    sent = 0
     try:
         writer.send(None)
-        for frame in frames:
+        for sent, frame in enumerate(frames, start=1):  # noqa: B007  # it is asked for below
             writer.send(np.ascontiguousarray(frame))
     except OSError as error:
-        raise ValueError(f"The video cannot be written ({str(error).splitlines()[0]}).") from None
+        raise OSError(errno.EIO, f"ffmpeg: {str(error).splitlines()[0]}") from None
     finally:
         writer.close()
+    with suppress(RuntimeError):  # of a file that is none
+        if count_frames_and_secs(str(path))[0] == sent:
+            return
+    raise OSError(errno.EIO, "ffmpeg could not finish it")  # it does not tell why, such as that a disk is full
 
 
-def _write_gif(path: Path, frames: Iterator[np.ndarray], size: tuple[int, int], fps: float) -> None:
-    """All frames share the colours of a few of them: small, and nothing flickers."""
-    from PIL import Image
+def _write_gif(
+    path: Path, frames: Iterator[np.ndarray], few: Iterator[np.ndarray], size: tuple[int, int], fps: float
+) -> None:
+    """All frames share the colours of a few of them: small, and nothing flickers. No more than two are kept."""
+    from PIL import GifImagePlugin, Image
 
-    pictures = [Image.fromarray(frame.copy()) for frame in frames]
-    few = pictures[:: max(1, len(pictures) // 6)]
-    sheet = Image.new("RGB", (size[0], size[1] * len(few)))
-    for number, picture in enumerate(few):
-        sheet.paste(picture, (0, size[1] * number))
-    colours = sheet.quantize(128, method=Image.Quantize.MEDIANCUT)
-    first, *rest = (picture.quantize(palette=colours, dither=Image.Dither.NONE) for picture in pictures)
-    # a GIF counts in hundredths of a second: each frame ends at the one nearest to its time
-    ends = np.round(100.0 / fps * np.arange(len(pictures) + 1)).astype(int)
-    durations = [10 * int(hundredths) for hundredths in np.diff(ends)]
-    first.save(path, "GIF", save_all=True, append_images=rest, duration=durations, loop=0, optimize=True)
+    thinning = math.ceil(math.sqrt(size[0] * size[1] / _SAMPLED))
+    sheet = Image.fromarray(np.vstack([frame[::thinning, ::thinning] for frame in few]))
+    colours = sheet.quantize(_COLOURS, method=Image.Quantize.MEDIANCUT)
+
+    table = bytes(colours.getpalette() or ()).ljust(3 * (_COLOURS + 1), b"\0")
+
+    def picture(pixels: np.ndarray) -> Image.Image:
+        found = Image.frombytes("P", pixels.shape[::-1], pixels.tobytes())
+        found.putpalette(table)
+        return found
+
+    indices = (np.asarray(Image.fromarray(f).quantize(palette=colours, dither=Image.Dither.NONE)) for f in frames)
+    with path.open("wb") as file:
+        header, _ = GifImagePlugin.getheader(picture(np.zeros(size[::-1], np.uint8)), info={"loop": 0})
+        file.writelines(header)
+        for pixels, corner, hundredths in _changes(indices, fps):
+            about = {"duration": 10 * hundredths, "disposal": 1, "transparency": _COLOURS}
+            file.writelines(GifImagePlugin.getdata(picture(pixels), corner, **about))
+        file.write(b";")
+
+
+def _changes(frames: Iterator[np.ndarray], fps: float) -> Iterator[tuple[np.ndarray, tuple[int, int], int]]:
+    """The parts of frames that differ from what was shown before, and where they begin. What stays the same in them is
+    let through. A GIF counts in hundredths of a second: each frame ends at the one nearest to its time."""
+    shown = part = None
+    corner, begin, end = (0, 0), 0, 0
+    for number, frame in enumerate(frames, start=1):
+        changed = np.ones(frame.shape, dtype=bool) if shown is None else frame != shown
+        if changed.any():
+            if part is not None:
+                yield part, corner, end - begin
+            rows, columns = (np.flatnonzero(changed.any(axis=axis)) for axis in (1, 0))
+            inside = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+            part = np.where(changed, frame, np.uint8(_COLOURS))[inside]
+            corner, begin, shown = (int(columns[0]), int(rows[0])), end, frame
+        end = round(100.0 / fps * number)
+    if part is not None:
+        yield part, corner, end - begin

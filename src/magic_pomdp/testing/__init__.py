@@ -4,20 +4,23 @@
         print(finding)
 
 An empty list means that nothing was found. The checks go from the outside in: what the class declares; what its
-functions do as plain Python, where a write beyond the end of an array is an error and not a corrupted memory; whether
-they compile and then do the same; and at last whether likelihood and upper bound agree with what `step` does. Each
-stage runs only if the one before found nothing. All are deterministic.
+functions do as plain Python; whether they compile and then do the same; whether that holds for a million steps; and at
+last whether likelihood and upper bound agree with what `step` does. Each stage runs only if the one before found
+nothing. All are deterministic, but for how many of the million steps a slow task takes. A write beyond the end of an
+array is found, and does not corrupt memory: all that is compiled here looks at its indices.
 """
 
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from magic_pomdp.core.compiling import checked
 from magic_pomdp.core.task import Task
 from magic_pomdp.testing.compiled import check_agreement, check_compiles, check_side_by_side
 from magic_pomdp.testing.declaration import check_choices, check_class, check_parameters
 from magic_pomdp.testing.finding import Broken, Finding
 from magic_pomdp.testing.likelihood import check_likelihood
+from magic_pomdp.testing.long_run import check_long_run
 from magic_pomdp.testing.look import check_look
 from magic_pomdp.testing.plain import (
     Record,
@@ -48,6 +51,7 @@ _STAGES: tuple[tuple[Callable[[Task, Record], Iterator[Finding]], ...], ...] = (
     ),
     (check_compiles,),
     (check_agreement, check_side_by_side),
+    (check_long_run,),
     (check_likelihood, check_upper_bound),
     (check_bound_within,),
 )
@@ -65,6 +69,7 @@ def check_task(task: Task | type[Task]) -> list[Finding]:
             findings = list(check_parameters(task)) or list(check_choices(task))
             if findings:
                 return findings
+            task = checked(task)
             record = random_episodes(task)
             for stage in _STAGES:
                 findings = [finding for check in stage for finding in check(task, record)]

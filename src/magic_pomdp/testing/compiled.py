@@ -18,8 +18,16 @@ from magic_pomdp.core.compiling import kernel, task_type
 from magic_pomdp.core.functions import FUNCTIONS, Returned
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
+from magic_pomdp.testing import finding
 from magic_pomdp.testing.declaration import function_arguments
-from magic_pomdp.testing.finding import Finding, attempt
+from magic_pomdp.testing.finding import (
+    COMPILED_PATIENCE,
+    PLAIN_PATIENCE,
+    Broken,
+    Finding,
+    attempt,
+    out_of_bounds,
+)
 from magic_pomdp.testing.plain import Record
 
 TOLERANCE = 1e-9
@@ -35,7 +43,7 @@ def _rows(name: str) -> Callable[..., None]:
     target = ("", "results[i] = ", "results[i, 0], results[i, 1] = ", "results[i, 0], results[i, 1], results[i, 2] = ")
     source = [
         f"def rows_of_{name}(task, {', '.join(given)}, results):",
-        *(f"    {argument} = borrow({argument})" for argument in given),
+        *(f"    {argument} = borrow({argument}, task)" for argument in given),
         "    for i in range(len(results)):",
         f"        {target[FUNCTIONS[name].returns.count]}task.{name}({', '.join(f'{one}[i]' for one in given)})",
     ]
@@ -53,20 +61,26 @@ def run(task: Task, name: str, arguments: dict[str, np.ndarray], plain: bool = F
     results = np.zeros(shape, np.int64 if returns is Returned.KEY else np.float64)
     function = _rows(name)
     function = getattr(function, "py_func", function) if plain else function
-    function(task, *arguments.values(), results)
+    finding.on_call(name, PLAIN_PATIENCE if plain else COMPILED_PATIENCE)
+    try:
+        function(task, *arguments.values(), results)
+    except IndexError as error:
+        raise out_of_bounds(name, error) from error
     return results
 
 
-def _own_functions(task: Task) -> list[str]:
+def own_functions(task: Task) -> list[str]:
     """The functions that the task's class itself brings along."""
     return [name for name in FUNCTIONS if getattr(type(task), name) is not getattr(Task, name)]
 
 
 def check_compiles(task: Task, record: Record) -> Iterator[Finding]:
     """Whether every function compiles on its own."""
-    for name in _own_functions(task):
+    for name in own_functions(task):
         try:
             run(task, name, record.arguments(task, name))
+        except Broken:
+            raise
         except Exception as error:  # numba raises many kinds
             message = _essence(str(error)) or f"{type(error).__name__}: {error}"
             yield Finding(name, f"it does not compile: {message}", "code that numba can compile", _remedy(message))
@@ -74,6 +88,7 @@ def check_compiles(task: Task, record: Record) -> Iterator[Finding]:
 
 def _essence(message: str) -> str:
     """Of numba's message: the first line that says something, the call it is about, and the line of code."""
+    message = re.sub(r"Checked(?=(Task|View)\()", "", message)  # all that is compiled here is
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(("Failed in nopython mode", "- Resolution failure"))]
     parts = lines[:1] + [line.removeprefix(">>> ") for line in lines[1:2] if line.startswith(">>> ")]
@@ -110,7 +125,7 @@ def check_agreement(task: Task, record: Record) -> Iterator[Finding]:
     """Whether compiled code does what plain Python does."""
     if config.DISABLE_JIT:
         return
-    for name in _own_functions(task):
+    for name in own_functions(task):
         difference = _difference(task, name, record)
         if difference:
             advice = (
@@ -139,7 +154,7 @@ def check_side_by_side(task: Task, record: Record) -> Iterator[Finding]:
     some = Record(*(rows[:SIDE_BY_SIDE] for rows in record))
     before = _step_results(task, some)
     for other in _neighbours(task):
-        if task_type(other) != task_type(task):
+        if task_type(other, checked=True) != task_type(task, checked=True):
             advice = "Parameters travel as numbers: do not override how a task becomes a numba type"
             yield Finding("parameters", "another value gave another numba type", "the same type", advice)
             return

@@ -6,6 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+PLAIN_PATIENCE, COMPILED_PATIENCE = 60.0, 600.0
+"""Seconds after which a call in plain Python, or one of a kernel with all that it compiles, is taken for endless."""
+
+
+def _nobody_watches(name: str, patience: float) -> None:
+    """Before each call: nothing."""
+
+
+on_call: Callable[[str, float], None] = _nobody_watches
+"""Told before a function of the user's is called: its name, and how long it may take. Who watches sets it."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -32,8 +43,15 @@ class Broken(Exception):
         super().__init__(str(self.finding))
 
 
-def attempt(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+def out_of_bounds(name: str, error: IndexError) -> Broken:
+    """What to raise where a function of the user's reaches beyond an array."""
+    advice = "Index only below the declared sizes (state_size, observation_size, …), or enlarge them"
+    return Broken(name, f"it raised IndexError: {error}", "no access beyond the end of an array", advice)
+
+
+def attempt(name: str, function: Callable[..., Any], *arguments: Any, patience: float = PLAIN_PATIENCE) -> Any:
     """Call a function of the user's; whatever it raises becomes a finding."""
+    on_call(name, patience)
     try:
         return function(*arguments)
     except Broken:
@@ -41,8 +59,7 @@ def attempt(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     except NotImplementedError as error:
         raise Broken(name, "it is missing", "an override in your class", "Write it") from error
     except IndexError as error:
-        advice = "Index only below the declared sizes (state_size, observation_size, …), or enlarge them"
-        raise Broken(name, f"it raised IndexError: {error}", "no access beyond the end of an array", advice) from error
+        raise out_of_bounds(name, error) from error
     except (ValueError, ZeroDivisionError, OverflowError) as error:
         advice = (
             "If it is mathematics, guard it: compiled code would go on silently with NaN or infinity. "

@@ -88,11 +88,12 @@ def call(task: Task, name: str, arguments: dict[str, np.ndarray], observed: bool
         elif not np.array_equal(array, before[argument]):
             seen = f"it changed `{argument}` from {before[argument].tolist()} to {array.tolist()}"
             raise Broken(name, seen, f"that it only reads `{argument}`", "Compute with local variables instead")
-    _check_result(name, result)
+    check_result(name, result)
     return result
 
 
-def _check_result(name: str, result: Any) -> None:
+def check_result(name: str, result: Any) -> None:
+    """Raise what is wrong with what one call returned."""
     returns = FUNCTIONS[name].returns
     if returns in (Returned.STEP, Returned.CONDITIONED):
         words = ("reward", "outcome") if returns is Returned.STEP else ("weight", "reward", "outcome")
@@ -234,10 +235,15 @@ def check_guide(task: Task, record: Record) -> Iterator[Finding]:
             part = {name: whole[name][left_out:] for name in ("macro_actions", "lengths")}
             choice, count = call(task, "guide", whole | part), len(part["lengths"])
             if not isinstance(choice, Integral) or not 0 <= int(choice) < count:
-                seen = f"from {record.states[index].tolist()} it returned {choice!r}"
-                advice = "Return the number of a row of `macro_actions`, of which there may be any number"
-                yield Finding("guide", seen, f"a whole number from 0 to {count - 1}", advice)
+                yield impossible_choice(record.states[index], choice, count)
                 return
+
+
+def impossible_choice(state: np.ndarray, choice: Any, count: int) -> Finding:
+    """The finding that a guide names a macro-action that there is not."""
+    advice = "Return the number of a row of `macro_actions`, of which there may be any number"
+    seen = f"from {state.tolist()} it returned {choice!r}"
+    return Finding("guide", seen, f"a whole number from 0 to {count - 1}", advice)
 
 
 def check_statistics(task: Task, record: Record) -> Iterator[Finding]:

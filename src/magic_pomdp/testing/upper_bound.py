@@ -17,7 +17,7 @@ from magic_pomdp.core.views import borrow
 from magic_pomdp.planners.macro_despot import MacroDespotSettings
 from magic_pomdp.testing.compiled import run
 from magic_pomdp.testing.declaration import function_arguments, primitive_actions
-from magic_pomdp.testing.finding import Finding
+from magic_pomdp.testing.finding import COMPILED_PATIENCE, Finding, attempt
 from magic_pomdp.testing.plain import Record
 
 STATES = 4 if config.DISABLE_JIT else 32
@@ -45,8 +45,8 @@ def returns(
     Fills `results`, one row a run: the discounted return, the discount left at the end (0 if the episode ended) and
     the smallest reward. With `beyond`, the task's own guess at what is to come counts as earned at the end.
     """
-    context, start, actions, results = borrow(context), borrow(start), borrow(actions), borrow(results)
-    state, ahead, random, observation = borrow(state), borrow(ahead), borrow(random), borrow(observation)
+    context, start, actions, results = borrow((context, start, actions, results), task)
+    state, ahead, random, observation = borrow((state, ahead, random, observation), task)
     for run_number in range(len(results)):
         key, imagined = derive(seed, 2 * run_number), derive(seed, 2 * run_number + 1)
         for j in range(len(state)):
@@ -144,6 +144,7 @@ def _returns(
     observation, results = np.empty(task.observation_size), np.empty((repeats, 3))
     rooms = (scratch, ahead, random, observation, results)
     key = stream_key(2, seed, lookaheads)
-    returns(task, context, state, primitive_actions(task), lookaheads, horizon, beyond, key, *rooms)
+    given = (primitive_actions(task), lookaheads, horizon, beyond, key)
+    attempt("step or upper_bound", returns, task, context, state, *given, *rooms, patience=COMPILED_PATIENCE)
     rest = results[:, 2].min() * (_LONGEST if task.discount == 1.0 else 1.0 / (1.0 - task.discount))
     return results[:, 0] + results[:, 1] * rest

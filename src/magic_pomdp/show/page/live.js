@@ -45,11 +45,11 @@
     // ------------------------------------------------------------------------------------------------ the server
 
     connect() {
-      this.socket = new WebSocket(`ws://${location.host}/live`);
+      this.socket = new WebSocket(`ws://${location.host}/live${location.search}`);
       this.socket.addEventListener("open", () => (this.delay = 300));
       this.socket.addEventListener("message", ({ data }) => this.update(Data.parse(data)));
       this.socket.addEventListener("close", () => {
-        this.say("The connection is lost; trying again …");
+        this.say("The connection is lost; trying again … (A server that is started anew has another address.)");
         this.delay = Math.min(3000, 1.5 * (this.delay || 300));
         setTimeout(() => this.connect(), this.delay);
       });

@@ -50,7 +50,7 @@ def traffic_fingerprint(task: CrowdDriving, episodes: int, seed: int = 0) -> dic
 
 @compiled
 def _run_traffic(task, episodes, key, random, context, state, by_time, totals):
-    random, context, state = borrow(random), borrow(context), borrow(state)
+    random, context, state = borrow((random, context, state), task)
     roads = task.roads()
     for episode in range(episodes):
         seek(random, key, episode)

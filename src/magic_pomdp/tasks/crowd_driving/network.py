@@ -12,11 +12,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from magic_pomdp.core.reading import printable
+
 if TYPE_CHECKING:
     from shapely import LineString
 
 _MOST_ROUTES = 64
 """Routes from one lane."""
+_MOST_LANES = 1000
+"""Lanes of a route."""
+
+
+class UnusableRoads(ValueError):
+    """What is wrong with a road network, as the end of a sentence that begins with the file's name."""
+
+
+def shown(name: str) -> str:
+    """A name from a file, for a message."""
+    return printable(name if len(name) <= 60 else f"{name[:60]}…")
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,11 @@ class Lane:
     @cached_property
     def length(self) -> float:
         return float(self.arcs[-1])
+
+    @property
+    def shown(self) -> str:
+        """Its name, for a message."""
+        return shown(self.name)
 
     @cached_property
     def line(self) -> "LineString":
@@ -88,6 +106,7 @@ class RoadNetwork:
             if beyond >= reach or not links:
                 found.append(route)
                 continue
+            check_not_endless(route, reach, self)
             room = _MOST_ROUTES - len(found) - len(open_routes)
             for link in links[: max(room, 1)]:
                 heapq.heappush(open_routes, (beyond + self.lanes[link].length, (*route, link)))
@@ -143,6 +162,13 @@ class RoadNetwork:
         starts = accumulate((lane.length for lane in lanes[:-1]), initial=0.0)
         arcs = [start + lane.arcs for start, lane in zip(starts, lanes, strict=True)]
         return np.concatenate([lane.middle for lane in lanes]), np.concatenate(arcs)
+
+
+def check_not_endless(route: "list[int] | tuple[int, ...]", reach: float, network: RoadNetwork) -> None:
+    """Refuse roads of so short lanes that it takes very many of them to get anywhere."""
+    if len(route) >= _MOST_LANES:
+        first = network.lanes[route[0]].shown
+        raise UnusableRoads(f"{_MOST_LANES:,} lanes on from lane {first}, one has not come {reach:g} m far")
 
 
 def arcs_of(points: np.ndarray) -> np.ndarray:

@@ -3,12 +3,14 @@
 Polygons are shapely's, which is imported only when a scene is made.
 """
 
+import math
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from magic_pomdp.tasks.crowd_driving.network import Junction, RoadNetwork
-from magic_pomdp.tasks.crowd_driving.roads import FIRST_ENTRY
+from magic_pomdp.tasks.crowd_driving.network import Junction, RoadNetwork, UnusableRoads, shown
+from magic_pomdp.tasks.crowd_driving.roads import AREAS, FIRST_ENTRY
 
 if TYPE_CHECKING:
     from shapely import Geometry
@@ -76,15 +78,19 @@ def junction_scene(network: RoadNetwork, junction: Junction) -> RoadScene:
 
     lanes = network.lanes
     area = _shape(junction) | _strips(network, junction.inside)
-    arriving = [lane for lane in junction.arriving if lanes[lane].links]
-    starts = {
-        edge: _last_stretches(network, [lane for lane in arriving if lanes[lane].edge == edge]) - area
-        for edge in dict.fromkeys(lanes[lane].edge for lane in arriving)
-    }
-    starts = {edge: start for edge, start in starts.items() if start.area > 0.0}  # some roads are very short
-    onward = [link for lane in (*arriving, *junction.inside) for link in lanes[lane].links]
-    out = dict.fromkeys(lanes[link].edge for link in onward if link not in junction.inside)
     west, south, east, north = area.bounds
+    if math.isnan(west):
+        raise UnusableRoads(f"junction {shown(junction.name)} has no area")
+    arriving = [lane for lane in junction.arriving if lanes[lane].links]
+    inside, roads_in = set(junction.inside), defaultdict[str, list[int]](list)
+    for lane in arriving:
+        roads_in[lanes[lane].edge].append(lane)
+    onward = [link for lane in (*arriving, *junction.inside) for link in lanes[lane].links]
+    out = dict.fromkeys(lanes[link].edge for link in onward if link not in inside)
+    _check_roads(len(out))
+    starts = {edge: _last_stretches(network, road) - area for edge, road in roads_in.items()}
+    starts = {edge: start for edge, start in starts.items() if start.area > 0.0}  # some roads are very short
+    _check_roads(len(starts) + len(out))
     x, y = 0.5 * (west + east), 0.5 * (south + north)
     reach = max(_SPAWN_REACH, 0.5 * max(east - west, north - south) + _SPAWN_MARGIN)
     return RoadScene(
@@ -95,6 +101,12 @@ def junction_scene(network: RoadNetwork, junction: Junction) -> RoadScene:
         starts=tuple(starts.values()),
         spawn_box=(x - reach, y - reach, x + reach, y + reach),
     )
+
+
+def _check_roads(count: int) -> None:
+    """Refuse a junction at which more roads meet than a cell has bits for."""
+    if count > AREAS - 1:
+        raise UnusableRoads(f"a junction may have {AREAS - 1} roads at most, but this one has {count}")
 
 
 def _beyond(network: RoadNetwork, edge: str) -> "Geometry":

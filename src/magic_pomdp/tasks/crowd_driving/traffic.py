@@ -72,15 +72,16 @@ class Traffic(Task, abstract=True):
     area_rows: np.ndarray = dataclasses.field(init=False, repr=False)
     area_edges: np.ndarray = dataclasses.field(init=False, repr=False)
     """The roads, as `RoadTables` has them."""
-    room: np.ndarray = dataclasses.field(init=False, repr=False)
-    slots: np.ndarray = dataclasses.field(init=False, repr=False)
-    orders: np.ndarray = dataclasses.field(init=False, repr=False)
+    room: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
+    slots: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
+    orders: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
     """Room to work in, which holds nothing between two calls: for GAMMA, and every car's target speed and steering."""
 
     def __post_init__(self) -> None:
         if self.cars < 0:
             raise ValueError(f"The number of other cars must not be negative, but is {self.cars}.")
-        road_map = self.road_map()
+        road_map = load_map(self.map or None, self.variant, self.junction or None)
+        object.__setattr__(self, "_road_map", road_map)  # the file may change
         west, south, east, north = road_map.scene.spawn_box
         room, slots = gamma.new_room(self.cars + 1)
         derived = {
@@ -100,7 +101,8 @@ class Traffic(Task, abstract=True):
 
     def road_map(self) -> RoadMap:
         """The roads and what is known of them; not for compiled code."""
-        return load_map(self.map or None, self.variant, self.junction or None)
+        found: RoadMap = self._road_map  # type: ignore[attr-defined]  # no parameter, so it is not declared
+        return found
 
     def roads(self):
         """The roads, for their look-ups."""
@@ -108,7 +110,8 @@ class Traffic(Task, abstract=True):
             RoadTables(
                 self.tracks, self.samples, self.links, self.places, self.area_grid, self.area_cells, self.area_rows,
                 self.area_edges,
-            )
+            ),
+            self,
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------------ the start
@@ -160,7 +163,7 @@ class Traffic(Task, abstract=True):
     def give_orders(self, roads, state):
         """Let GAMMA choose every other car's target speed and steering. The number of half-planes."""
         count, total = self.cars + 1, 0
-        room, slots, orders = borrow(self.room), borrow(self.slots), borrow(self.orders)
+        room, slots, orders = borrow(self.room, self), borrow(self.slots, self), borrow(self.orders, self)
         gamma.find_neighbours(state, count, room, slots)
         for i in range(1, count):
             car = CAR * i
@@ -176,14 +179,14 @@ class Traffic(Task, abstract=True):
 
     def move_traffic(self, roads, state, random):
         """Move all other cars as they were ordered, with noise."""
-        orders = borrow(self.orders)
+        orders = borrow(self.orders, self)
         for i in range(1, self.cars + 1):
             move(state, CAR * i, orders[2 * i], TRAFFIC_ACCELERATION, orders[2 * i + 1], self.reference, random)
             self.pursue(roads, state, CAR * i, random)
 
     def see_traffic(self, roads, state, random, observation):
         """Move all other cars to where they were seen. How likely that was: the logarithm of the density."""
-        orders = borrow(self.orders)
+        orders = borrow(self.orders, self)
         value = 0.0
         for i in range(1, self.cars + 1):
             speed, steer, seen = orders[2 * i], orders[2 * i + 1], SEEN * i

@@ -1,0 +1,96 @@
+"""Everything that reads what comes from outside, as the fuzzer needs it."""
+
+import json
+import random
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from fuzz import Reader
+from maps import try_map, valid_map
+from mutations import Damage, damaged_bytes, damaged_json, damaged_lines, damaged_xml
+from results_cases import (
+    show_recording,
+    show_result,
+    try_recording,
+    try_result,
+    valid_recordings,
+    valid_results,
+)
+from training_cases import parts, signed, try_model, try_training, valid_model, valid_training
+
+from magic_pomdp.core.randomness import new_stream
+from magic_pomdp.core.registry import make
+from magic_pomdp.core.scene import Scene
+from magic_pomdp.running.commands import read_command
+
+_COMMANDS = (
+    *({"kind": kind} for kind in ("play", "pause", "step", "new")),
+    {"kind": "pace", "pace": 4.0},
+    {"kind": "plan", "planner": "macro-despot", "seconds": 0.1, "macro_length": 6},
+    {"kind": "plan", "planner": "despot", "seconds": 0.1, "macro_length": None},
+    {"kind": "move", "handle": 0, "x": 1.0, "y": 0.5},
+)
+
+
+def _messages() -> list[bytes]:
+    return [json.dumps(command).encode() for command in _COMMANDS]
+
+
+@cache
+def _scene() -> Scene | None:
+    task = make("light-dark")
+    context = np.zeros(task.context_size)
+    task.draw_context(new_stream(0), context)
+    return task.scene(context)
+
+
+def _try_message(content: bytes, folder: Path) -> None:
+    """A page sends texts; what the network makes of one that is no UTF-8 never gets here."""
+    read_command(content.decode(errors="replace"), _scene())
+
+
+def _damaged_card(content: bytes, chance: random.Random) -> bytes:
+    """A model or a checkpoint that tells something else, with a fingerprint that is right."""
+    arrays, about = parts(content)
+    if chance.random() < 0.2:
+        name = chance.choice(list(arrays))
+        arrays[name] = chance.choice(
+            (arrays[name] * np.inf, arrays[name].reshape(-1)[:0], arrays[name].astype("f8"), arrays[name].T)
+        )
+    return signed(arrays, damaged_json(about.encode(), chance).decode())
+
+
+# A training is a folder. As content it is one of its files behind the file's name; the others are as they should be.
+
+
+def _trainings() -> list[bytes]:
+    return [name.encode() + b"\n" + content for name, content in valid_training().items()]
+
+
+def _try_training(content: bytes, folder: Path) -> None:
+    name, _, file = content.partition(b"\n")
+    try_training({**valid_training(), name.decode(): file}, folder)
+
+
+def _in_training(content: bytes, chance: random.Random) -> bytes:
+    name, _, file = content.partition(b"\n")
+    fitting: dict[bytes, Damage] = {b"json": damaged_json, b"jsonl": damaged_lines, b"safetensors": _damaged_card}
+    damage = chance.choice((damaged_bytes, fitting[name.rpartition(b".")[2]]))
+    return name + b"\n" + damage(file, chance)
+
+
+READERS = {
+    reader.name: reader
+    for reader in (
+        Reader("messages", 30, _messages, _try_message),
+        Reader("results", 30, lambda: list(valid_results().values()), try_result),
+        Reader("recordings", 20, lambda: list(valid_recordings().values()), try_recording),
+        Reader("models", 6, lambda: [valid_model()], try_model, (damaged_bytes, _damaged_card)),
+        Reader("trainings", 6, _trainings, _try_training, (_in_training,)),
+        Reader("maps", 6, lambda: [valid_map()], try_map, (damaged_bytes, damaged_xml, damaged_xml)),
+        Reader("reports", 1, lambda: list(valid_results().values()), show_result, (damaged_json,)),
+        Reader("replays", 1, lambda: list(valid_recordings().values()), show_recording, (damaged_json,)),
+    )
+}
+"""By name."""
