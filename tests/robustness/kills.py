@@ -230,9 +230,7 @@ def table(stories) -> list[dict]:
 
 
 def print_table(rows) -> None:
-    print(
-        f"{'command':<20} {'kills':>5} {'workers':>7} {'s a kill':>8} {'most':>6} {'lost':>4} {'doubled':>7} {'wrong':>5}"
-    )
+    print("command              kills workers s a kill   most lost doubled wrong")
     for row in rows:
         print(
             f"{row['command']:<20} {row['kills']:>5} {row['of_workers']:>7} {row['cost_seconds_mean']:>8.1f} "
@@ -266,11 +264,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="kills-") as folder:
         stories = run(options.kills, options.seed, Path(folder), chosen, options.lanes)
     rows = table(stories)
-    about = {
-        "kills": sum(row["kills"] for row in rows),
-        "seed": options.seed,
-        "minutes": (time.monotonic() - began) / 60,
-    }
+    minutes = (time.monotonic() - began) / 60.0
+    about = {"kills": sum(row["kills"] for row in rows), "seed": options.seed, "minutes": minutes}
     found = {**about, "commands": rows, "stories": [asdict(story) for story in stories]}
     save_bytes(path, (json.dumps(found, indent=1) + "\n").encode())
     print_table(rows)

@@ -45,12 +45,12 @@ class Command:
     begun: str = field(default="", kw_only=True)
     """The file that tells that there is something to go on with."""
 
-    def start(self, folder, environment):
+    def start(self, folder, environment, **options):
         """The process, in a session of its own so that all that belongs to it can be found."""
         again = self.resume if self.begun and (folder / self.result / self.begun).exists() else ()
         return subprocess.Popen(
             [sys.executable, "-m", "magic_pomdp", *self.arguments, *again], cwd=folder, env=environment,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True, **options,
         )  # fmt: skip
 
     def finished(self, folder):

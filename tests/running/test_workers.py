@@ -4,14 +4,16 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
 
-from magic_pomdp.running.workers import JobFailed, run_jobs
+from magic_pomdp.running.workers import JobFailed, run_jobs, start_server
 
 
 def make_square():
@@ -162,3 +164,16 @@ def is_running(pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+@pytest.mark.skipif("forkserver" not in multiprocessing.get_all_start_methods(), reason="there is no server")
+def test_the_death_of_the_process_that_starts_workers_costs_no_job():
+    """It is stopped, so that it dies when it has been asked for a worker and has not answered."""
+    start_server()
+    server = forkserver._forkserver._forkserver_pid
+    os.kill(server, signal.SIGSTOP)
+    death = threading.Timer(0.5, os.kill, (server, signal.SIGKILL))
+    death.start()
+    results = list(run_jobs(make_square, range(4), 2))
+    death.join()
+    assert sorted(results) == [(job, job * job) for job in range(4)]

@@ -8,6 +8,7 @@ import numpy as np
 
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.randomness import new_stream, stream_key
+from magic_pomdp.core.saving import save_bytes
 from magic_pomdp.core.task import Task
 from magic_pomdp.learning.replay import Experience
 from magic_pomdp.macros.spaces import MacroSpace
@@ -58,7 +59,7 @@ class WeightBoard:
     def __init__(self, path: Path, weights: int, create: bool = False) -> None:
         size = self.HEADER * 8 + 2 * weights * 4
         if create:
-            path.write_bytes(bytes(size))
+            save_bytes(path, bytes(size))
         memory = np.memmap(path, np.uint8, mode="r+" if create else "r", shape=(size,))
         self._versions = memory[: self.HEADER * 8].view(np.int64)
         self._weights = memory[self.HEADER * 8 :].view(np.float32).reshape(2, weights)

@@ -101,7 +101,8 @@ def train(
                 trainer.prepare(resume)
                 return trainer.run()
             finally:
-                (folder / _BOARD).unlink(missing_ok=True)
+                with suppress(OSError):  # the folder may be gone, which is said already
+                    (folder / _BOARD).unlink(missing_ok=True)
     finally:
         torch.set_num_threads(threads)
 

@@ -160,7 +160,13 @@ def start_process(target: Callable[..., None], *args: Any) -> tuple[Any, connect
     near_end, far_end = _context.Pipe()
     process = _context.Process(target=target, args=(far_end, *args), daemon=True)
     with _interrupts_blocked(), _present_folder_left_out():
-        process.start()
+        try:
+            process.start()
+        except (EOFError, ConnectionError):  # the server has died; there is another one now
+            try:
+                process.start()
+            except (EOFError, ConnectionError):
+                raise JobFailed("The process that starts the workers ends before it has started one.") from None
     far_end.close()  # the process's is now the only one, so that its death ends the connection
     return process, near_end
 
