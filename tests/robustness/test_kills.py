@@ -13,7 +13,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("name", ["evaluate", "record", "compare", "tune", "ablate"])
+@pytest.mark.parametrize("name", ["evaluate", "compare", "tune"])
 def test_a_killed_command_run_again_ends_as_if_nothing_had_been(name, tmp_path, jit):
     (command,) = (one for one in COMMANDS if one.name == name)
     (row,) = table(run(1, 0, tmp_path, [command], lanes=1, environment=dict(os.environ), warm=True))
