@@ -2,8 +2,10 @@
 
 import json
 import random
+import tempfile
 from functools import cache
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 from fuzz import Reader
@@ -17,12 +19,16 @@ from results_cases import (
     valid_recordings,
     valid_results,
 )
+from small_results import an_evaluation
 from training_cases import parts, signed, try_model, try_training, valid_model, valid_training
 
+from magic_pomdp import Budget
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.core.registry import make
 from magic_pomdp.core.scene import Scene
 from magic_pomdp.running.commands import read_command
+from magic_pomdp.running.factory import PlannerFactory
+from magic_pomdp.running.tuning import tune
 
 _COMMANDS = (
     *({"kind": kind} for kind in ("play", "pause", "step", "new")),
@@ -80,6 +86,29 @@ def _in_training(content: bytes, chance: random.Random) -> bytes:
     return name + b"\n" + damage(file, chance)
 
 
+# A search for settings, in which episodes cost nothing.
+
+
+def _search(path: Path, trials: int) -> None:
+    with mock.patch("magic_pomdp.running.tuning.evaluate", return_value=an_evaluation()):
+        tune(make("tiger"), PlannerFactory("despot", Budget(steps=500)), path, trials, episodes=1, workers=0)
+
+
+@cache
+def _searches() -> list[bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        _search(Path(folder) / "tuning.journal", 2)
+        return [(Path(folder) / "tuning.journal").read_bytes()]
+
+
+def _try_search(content: bytes, folder: Path) -> None:
+    """Go on with a search. What was whole of it stays as it was."""
+    path = folder / "tuning.journal"
+    path.write_bytes(content)
+    _search(path, 3)
+    assert path.read_bytes().startswith(content[: content.rfind(b"\n") + 1])
+
+
 READERS = {
     reader.name: reader
     for reader in (
@@ -89,6 +118,7 @@ READERS = {
         Reader("models", 6, lambda: [valid_model()], try_model, (damaged_bytes, _damaged_card)),
         Reader("trainings", 6, _trainings, _try_training, (_in_training,)),
         Reader("maps", 6, lambda: [valid_map()], try_map, (damaged_bytes, damaged_xml, damaged_xml)),
+        Reader("searches", 2, _searches, _try_search, (damaged_bytes, damaged_lines)),
         Reader("reports", 1, lambda: list(valid_results().values()), show_result, (damaged_json,)),
         Reader("replays", 1, lambda: list(valid_recordings().values()), show_recording, (damaged_json,)),
     )

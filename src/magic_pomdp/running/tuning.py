@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from magic_pomdp.core.reading import Damaged, convert
+from magic_pomdp.core.reading import Damaged, convert, printable
 from magic_pomdp.core.settings import Range, settings_of
 from magic_pomdp.core.task import Task
 from magic_pomdp.results.base import Plain
@@ -126,7 +126,8 @@ def _how_different(stored: Any, question: dict[str, Plain]) -> str:
     changed = [name for name in question if stored.get(name) != question[name]]
     if changed == ["code"]:
         return "of other code, or of other content of a file that the task reads: name another file"
-    return f"with {', '.join(f'{name} {stored.get(name)}' for name in changed)}: name another file, or ask for the same"
+    values = printable(", ".join(f"{name} {stored.get(name)}" for name in changed))
+    return f"with {values}: name another file, or ask for the same"
 
 
 def _question(about: Question, ranges: dict[str, Range], episodes: int) -> dict[str, Plain]:
