@@ -1,8 +1,9 @@
-"""Faults from outside: no room, a folder that vanishes, two processes that compile into one cache. After each there is
-one sentence and nothing half written, and the same command goes on when the fault is gone."""
+"""Faults from outside: no room, a folder that vanishes. After each there is one sentence for each file and nothing half
+written, and the same command goes on when the fault is gone."""
 
 import dataclasses
 import os
+import re
 import resource
 import signal
 import time
@@ -16,7 +17,6 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc"),
 ]
 BY_NAME = {command.name: command for command in COMMANDS}
-OWN_TASK = (Path(__file__).parent.parent / "learning" / "toy.py").read_text()
 
 
 def limit_files(size):
@@ -29,14 +29,24 @@ def limit_files(size):
     return limit
 
 
-def check_stopped(process, folder, *reasons):
-    """The command has ended with sentences that tell one of these reasons, and left nothing half done."""
+def surroundings(folder):
+    """What is saved elsewhere goes to a folder of the test."""
+    spare = folder / "spare"
+    spare.mkdir()
+    # without its last entry, Python would keep halves of its own files
+    return {**os.environ, "TMPDIR": str(spare), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def check_stopped(process, folder, file, *reasons):
+    """The command has told, in a sentence for each file, why that cannot be saved and where it is instead, the first
+    one first; and it has left nothing half done."""
     _, err = process.communicate(timeout=LONGEST)
     complaints = [line for line in err.splitlines() if line.startswith("magic-pomdp: ")]
-    assert process.returncode == 1, err
-    assert complaints
-    assert all(any(reason in complaint for reason in reasons) for complaint in complaints), complaints
-    assert "Traceback" not in err
+    assert (process.returncode, "Traceback" in err) == (1, False), err
+    assert file in complaints[0]
+    assert all(any(reason in line for reason in reasons) for line in complaints), err
+    kept = [Path(line.removesuffix(".")) for line in re.findall(r"it is kept as (.*)", err)]
+    assert all(path.is_file() and path.is_relative_to(folder / "spare") for path in kept), err
     assert wait_until_gone(process) == []
     assert left_over(folder) == []
 
@@ -50,14 +60,15 @@ def check_works(command, folder):
     assert left_over(folder) == []
 
 
-@pytest.mark.parametrize(("name", "size"), [("compare", 1_000), ("train", 25_000)])
-def test_no_room_for_a_file(name, size, tmp_path, jit):
+@pytest.mark.parametrize(
+    ("name", "size", "file"), [("compare", 1_000, "macro-despot_100steps.json"), ("train", 25_000, "checkpoint-")]
+)
+def test_no_room_for_a_file(name, size, file, tmp_path, jit):
     """A limit on the size of files stands for a full disk."""
     command = BY_NAME[name]
     check_works(command, tmp_path / "before")  # all is compiled now, and the limit meets results alone
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # or Python would keep halves of its own files
-    process = command.start(tmp_path, environment, preexec_fn=limit_files(size))
-    check_stopped(process, tmp_path, "File too large")
+    process = command.start(tmp_path, surroundings(tmp_path), preexec_fn=limit_files(size))
+    check_stopped(process, tmp_path, f"result/{file}", "File too large")
     check_works(command, tmp_path)
 
 
@@ -75,13 +86,13 @@ def test_the_folder_of_the_results_vanishes(name, instead, tmp_path, jit):
         path = "result/episodes.record.gz"
         arguments = tuple(path if one == command.result else one for one in command.arguments)
         command = dataclasses.replace(command, arguments=arguments, result=path)
-    process = command.start(tmp_path, None)
+    process = command.start(tmp_path, surroundings(tmp_path))
     while process.poll() is None and not has_begun(name, tmp_path, process):
         time.sleep(0.005)
     (tmp_path / "result").rename(tmp_path / "elsewhere")
     if instead == "a file":
         (tmp_path / "result").touch()
-    check_stopped(process, tmp_path, "No such file or directory", "Not a directory")
+    check_stopped(process, tmp_path, "result/", "No such file or directory", "Not a directory")
     (tmp_path / "result").unlink(missing_ok=True)
     (tmp_path / "elsewhere").rename(tmp_path / "result")
     check_works(command, tmp_path)
