@@ -112,14 +112,14 @@ def _try_search(content: bytes, folder: Path) -> None:
 READERS = {
     reader.name: reader
     for reader in (
-        Reader("messages", 30, _messages, _try_message),
-        Reader("results", 30, lambda: list(valid_results().values()), try_result),
-        Reader("recordings", 20, lambda: list(valid_recordings().values()), try_recording),
-        Reader("models", 6, lambda: [valid_model()], try_model, (damaged_bytes, _damaged_card)),
-        Reader("trainings", 6, _trainings, _try_training, (_in_training,)),
-        Reader("maps", 6, lambda: [valid_map()], try_map, (damaged_bytes, damaged_xml, damaged_xml)),
-        Reader("searches", 2, _searches, _try_search, (damaged_bytes, damaged_lines)),
-        Reader("reports", 1, lambda: list(valid_results().values()), show_result, (damaged_json,)),
+        Reader("messages", 600, _messages, _try_message),
+        Reader("results", 220, lambda: list(valid_results().values()), try_result),
+        Reader("recordings", 130, lambda: list(valid_recordings().values()), try_recording),
+        Reader("models", 30, lambda: [valid_model()], try_model, (damaged_bytes, _damaged_card)),
+        Reader("trainings", 5, _trainings, _try_training, (_in_training,)),
+        Reader("maps", 5, lambda: [valid_map()], try_map, (damaged_bytes, damaged_xml, damaged_xml)),
+        Reader("searches", 5, _searches, _try_search, (damaged_bytes, damaged_lines)),
+        Reader("reports", 2, lambda: list(valid_results().values()), show_result, (damaged_json,)),
         Reader("replays", 1, lambda: list(valid_recordings().values()), show_recording, (damaged_json,)),
     )
 }
