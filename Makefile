@@ -2,6 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# what is imported is compiled once, not in every process again
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test scripts clean
 
 demo: .venv/installed
