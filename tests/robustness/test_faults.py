@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import signal
+import tempfile
 import time
 from pathlib import Path
 
@@ -29,15 +30,19 @@ def limit_files(size):
     return limit
 
 
-def surroundings(folder):
-    """What is saved elsewhere goes to a folder of the test."""
-    spare = folder / "spare"
-    spare.mkdir()
-    # without its last entry, Python would keep halves of its own files
+@pytest.fixture
+def spare():
+    """Where what cannot be saved goes; a short path, since sockets have names in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def surroundings(spare):
+    """The environment of a command. Without its last entry, Python would keep halves of its own files."""
     return {**os.environ, "TMPDIR": str(spare), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def check_stopped(process, folder, file, *reasons):
+def check_stopped(process, folder, spare, file, *reasons):
     """The command has told, in a sentence for each file, why that cannot be saved and where it is instead, the first
     one first; and it has left nothing half done."""
     _, err = process.communicate(timeout=LONGEST)
@@ -46,7 +51,7 @@ def check_stopped(process, folder, file, *reasons):
     assert file in complaints[0]
     assert all(any(reason in line for reason in reasons) for line in complaints), err
     kept = [Path(line.removesuffix(".")) for line in re.findall(r"it is kept as (.*)", err)]
-    assert all(path.is_file() and path.is_relative_to(folder / "spare") for path in kept), err
+    assert all(path.is_file() and path.is_relative_to(spare) for path in kept), err
     assert wait_until_gone(process) == []
     assert left_over(folder) == []
 
@@ -63,12 +68,12 @@ def check_works(command, folder):
 @pytest.mark.parametrize(
     ("name", "size", "file"), [("compare", 1_000, "macro-despot_100steps.json"), ("train", 25_000, "checkpoint-")]
 )
-def test_no_room_for_a_file(name, size, file, tmp_path, jit):
+def test_no_room_for_a_file(name, size, file, tmp_path, spare, jit):
     """A limit on the size of files stands for a full disk."""
     command = BY_NAME[name]
     check_works(command, tmp_path / "before")  # all is compiled now, and the limit meets results alone
-    process = command.start(tmp_path, surroundings(tmp_path), preexec_fn=limit_files(size))
-    check_stopped(process, tmp_path, f"result/{file}", "File too large")
+    process = command.start(tmp_path, surroundings(spare), preexec_fn=limit_files(size))
+    check_stopped(process, tmp_path, spare, f"result/{file}", "File too large")
     check_works(command, tmp_path)
 
 
@@ -79,20 +84,20 @@ def has_begun(name, folder, process):
 
 
 @pytest.mark.parametrize(("name", "instead"), [("compare", "a file"), ("train", "nothing"), ("record", "nothing")])
-def test_the_folder_of_the_results_vanishes(name, instead, tmp_path, jit):
+def test_the_folder_of_the_results_vanishes(name, instead, tmp_path, spare, jit):
     command = BY_NAME[name]
     if name == "record":
         (tmp_path / "result").mkdir()
         path = "result/episodes.record.gz"
         arguments = tuple(path if one == command.result else one for one in command.arguments)
         command = dataclasses.replace(command, arguments=arguments, result=path)
-    process = command.start(tmp_path, surroundings(tmp_path))
+    process = command.start(tmp_path, surroundings(spare))
     while process.poll() is None and not has_begun(name, tmp_path, process):
         time.sleep(0.005)
     (tmp_path / "result").rename(tmp_path / "elsewhere")
     if instead == "a file":
         (tmp_path / "result").touch()
-    check_stopped(process, tmp_path, "result/", "No such file or directory", "Not a directory")
+    check_stopped(process, tmp_path, spare, "result/", "No such file or directory", "Not a directory")
     (tmp_path / "result").unlink(missing_ok=True)
     (tmp_path / "elsewhere").rename(tmp_path / "result")
     check_works(command, tmp_path)
