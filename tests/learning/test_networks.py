@@ -246,7 +246,7 @@ def test_bad_shapes_are_refused():
         make_shape(conditioning="all")
     with pytest.raises(ValueError, match="particles must be at least 1, not 0"):
         make_shape(particles=0)
-    with pytest.raises(ValueError, match="positive and in order"):
+    with pytest.raises(ValueError, match="positive, in order and up to 1000"):
         make_shape(std_range=(0.3, 0.1))
     shape = make_shape()
     with pytest.raises(ValueError, match="weights, not"):

@@ -262,7 +262,7 @@ def test_metrics_that_are_a_folder_are_refused(tmp_path):
     shutil.copytree(OLD, tmp_path, dirs_exist_ok=True)
     (tmp_path / METRICS).unlink()
     (tmp_path / METRICS).mkdir()
-    with pytest.raises(ValueError, match=r"metrics\.jsonl is a folder\."):
+    with pytest.raises(ValueError, match=r"There is no file .*metrics\.jsonl\."):
         read_curves([tmp_path])
 
 

@@ -63,9 +63,11 @@ class Setting:
     def _check_number(self, name: str, whole: bool, value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, Integral if whole else Real):
             raise ValueError(f"The setting {name} must be a {'whole ' if whole else ''}number, not {value!r}.")
-        number: Any = value  # as it is: a whole number may be too large for a float
-        finite = isinstance(number, Integral) or math.isfinite(number)
-        if not (self.at_least <= number <= self.at_most and number > self.above and finite):
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number with hundreds of digits
+            number = math.inf
+        if not (self.at_least <= number <= self.at_most and number > self.above and math.isfinite(number)):
             raise ValueError(f"The setting {name} must {self._limits()}, not {value}.")
 
     def _limits(self) -> str:
