@@ -150,7 +150,7 @@ BAD_INPUTS = {
     "tiger --set variant=wild": "has no parameter 'variant'",
     "tiger --set map": "set as name=value, not 'map'.",
     "crowd-driving --set variant=sideways": "The variant must be one of default, reference, not 'sideways'.",
-    "crowd-driving --set map=missing.net.xml": "The road network missing.net.xml cannot be read",
+    "crowd-driving --set map=missing.net.xml": "There is no file missing.net.xml.",
     "tiger --json missing/result.json": "There is no folder",
     "tiger --json .": "is a folder: name a file in it.",
     "missing_module:MyTask": "There is no module 'missing_module'",
