@@ -258,7 +258,7 @@ class KeyTooLarge(Corridor):
 class Revives(Corridor):
     def step(self, context, state, action, random, observation):
         state[OUTCOME] = Outcome.RUNNING
-        return self.walk(context, state, action, random, observation)
+        return Corridor.step(self, context, state, action, random, observation)
 
 
 class DeniesTheTruth(Corridor):
