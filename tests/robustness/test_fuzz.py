@@ -1,4 +1,4 @@
-"""Every reader, with 200 damaged inputs; `fuzz.py` runs as many as wanted."""
+"""Every reader, with 200 damaged inputs, fewer where they are also drawn; `fuzz.py` runs as many as wanted."""
 
 import random
 
@@ -10,10 +10,11 @@ from readers import READERS
 
 @pytest.mark.parametrize("name", READERS)
 def test_damage_is_refused_in_a_sentence_or_does_no_harm(name, tmp_path):
-    found = run_cases(READERS[name], 200, 0, tmp_path)
+    cases = 20 if name in ("reports", "replays") else 200
+    found = run_cases(READERS[name], cases, 0, tmp_path)
     assert found.faults == ()
-    assert found.refused > 20
-    assert found.refused + found.accepted == found.cases == 200
+    assert found.refused > cases // 10
+    assert found.refused + found.accepted == found.cases == cases
     assert found.slowest < LONGEST
 
 
