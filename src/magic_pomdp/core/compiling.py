@@ -28,8 +28,8 @@ import numpy as np
 from numba import config, njit, typeof, types
 from numba.core import cgutils
 from numba.core.dispatcher import Dispatcher
-from numba.core.imputils import impl_ret_borrowed
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate
+from numba.np import arrayobj
 from numba.extending import (
     NativeValue,
     infer_getattr,
@@ -275,10 +275,34 @@ def _compiled_method(task_type: TaskType, name: str) -> types.Dispatcher:
     return types.Dispatcher(_dispatcher(task_type, name))
 
 
+class _Bare(types.Type):
+    """How a task holds an array: where its data are and how they lie, without an owner. Whoever passes the task on would
+    count a reference to each array that has one, atomically; in a task with a dozen of them that is half of its time.
+    The caller of a kernel keeps the task alive, and the task its arrays."""
+
+    def __init__(self, array: types.Array) -> None:
+        self.array = array
+        super().__init__(name=f"Bare({array})")
+
+
+@register_model(_Bare)
+class _BareModel(models.StructModel):
+    def __init__(self, manager, bare: _Bare) -> None:
+        layout = types.UniTuple(types.intp, bare.array.ndim)
+        super().__init__(
+            manager, bare, [("data", types.CPointer(bare.array.dtype)), ("shape", layout), ("strides", layout)]
+        )
+
+
+def _held(field_type: types.Type) -> types.Type:
+    """What a task holds of a parameter of some type."""
+    return _Bare(field_type) if isinstance(field_type, types.Array) else field_type
+
+
 @register_model(TaskType)
 class _TaskModel(models.StructModel):
     def __init__(self, manager, task_type: TaskType) -> None:
-        super().__init__(manager, task_type, list(task_type.fields))
+        super().__init__(manager, task_type, [(name, _held(field_type)) for name, field_type in task_type.fields])
 
 
 @unbox(TaskType)
@@ -288,7 +312,14 @@ def _unbox_task(task_type: TaskType, task, c) -> NativeValue:
     for name, field_type in task_type.fields:
         value = c.pyapi.object_getattr_string(task, name)
         native = c.unbox(field_type, value)
-        setattr(struct, name, native.value)
+        held = native.value
+        if isinstance(field_type, types.Array):
+            array = c.context.make_array(field_type)(c.context, c.builder, held)
+            bare = cgutils.create_struct_proxy(_Bare(field_type))(c.context, c.builder)
+            bare.data, bare.shape, bare.strides = array.data, array.shape, array.strides
+            c.context.nrt.decref(c.builder, field_type, held)  # the task itself is an owner
+            held = bare._getvalue()
+        setattr(struct, name, held)
         failed = c.builder.or_(failed, native.is_error)
         c.pyapi.decref(value)
     return NativeValue(struct._getvalue(), is_error=failed)
@@ -323,7 +354,24 @@ def _method_template(task_type: TaskType, name: str) -> type[AbstractTemplate]:
 def _lower_attribute(context, builder, task_type: TaskType, task, attribute: str):
     for name, field_type in task_type.fields:
         if name == attribute:
-            struct = cgutils.create_struct_proxy(task_type)(context, builder, value=task)
-            return impl_ret_borrowed(context, builder, field_type, getattr(struct, name))
+            held = getattr(cgutils.create_struct_proxy(task_type)(context, builder, value=task), name)
+            if isinstance(field_type, types.Array):
+                return _array_of(context, builder, field_type, held)
+            return held
     constant = getattr(task_type.task_class, attribute)
     return context.get_constant(_SCALARS[type(constant)], constant)
+
+
+def _array_of(context, builder, array_type: types.Array, held):
+    """An array as compiled code uses it, of what a task holds. It has no owner, so nothing is counted."""
+    bare = cgutils.create_struct_proxy(_Bare(array_type))(context, builder, value=held)
+    array = context.make_array(array_type)(context, builder)
+    arrayobj.populate_array(
+        array,
+        data=bare.data,
+        shape=bare.shape,
+        strides=bare.strides,
+        itemsize=context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(array_type.dtype))),
+        meminfo=None,
+    )
+    return array._getvalue()
