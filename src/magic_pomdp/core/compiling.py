@@ -29,7 +29,6 @@ from numba import config, njit, typeof, types
 from numba.core import cgutils
 from numba.core.dispatcher import Dispatcher
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate
-from numba.np import arrayobj
 from numba.extending import (
     NativeValue,
     infer_getattr,
@@ -39,6 +38,7 @@ from numba.extending import (
     register_model,
     unbox,
 )
+from numba.np import arrayobj
 
 from magic_pomdp.core.caching import keep
 from magic_pomdp.core.functions import FUNCTIONS
@@ -51,6 +51,20 @@ inlined = njit(error_model="numpy", forceinline=True)
 def kernel(function: Any) -> Any:
     """For what is called from Python: it stays compiled on disk."""
     return keep(compiled(function))
+
+
+def search_kernel(function: Any) -> Any:
+    """A kernel that may run for long: other threads of Python go on meanwhile. Its task must be nobody else's, for a
+    task may have room to work in among its arrays (`own_copy`)."""
+    return keep(njit(error_model="numpy", nogil=True)(function))
+
+
+def own_copy(task: "_Task") -> "_Task":
+    """The same task with arrays of its own."""
+    twin = copy.copy(task)
+    for name in _array_fields(type(task)):
+        vars(twin)[name] = getattr(task, name).copy()
+    return twin
 
 
 ACCEPTED: dict[type, tuple[type, ...]] = {
@@ -276,9 +290,9 @@ def _compiled_method(task_type: TaskType, name: str) -> types.Dispatcher:
 
 
 class _Bare(types.Type):
-    """How a task holds an array: where its data are and how they lie, without an owner. Whoever passes the task on would
-    count a reference to each array that has one, atomically; in a task with a dozen of them that is half of its time.
-    The caller of a kernel keeps the task alive, and the task its arrays."""
+    """How a task holds an array: where its data are and how they lie, without an owner. Whoever passes the task on
+    would count a reference to each array that has one, atomically; with a dozen of them that was nearly half of a
+    search's time. The caller of a kernel keeps the task alive, and the task its arrays."""
 
     def __init__(self, array: types.Array) -> None:
         self.array = array

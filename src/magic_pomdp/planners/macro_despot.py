@@ -5,6 +5,7 @@ observation down the tree (`explore`), expanding nodes as it meets them, and car
 DESPOT is the same with macro-actions of length 1.
 """
 
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
@@ -12,29 +13,31 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from magic_pomdp.core.belief import Belief
-from magic_pomdp.core.compiling import compiled, inlined, kernel
+from magic_pomdp.core.clock import is_late
+from magic_pomdp.core.compiling import compiled, inlined, kernel, own_copy, search_kernel
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import derive, seek, stream_key, uniform
 from magic_pomdp.core.settings import Range, setting
 from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.core.views import borrow
-from magic_pomdp.planners.default_policy import (
-    GREEDY,
-    GUIDED,
-    RANDOM,
-    Choices,
-    first_choice,
-    price_at,
-    set_bounds,
-    simulate,
-    split,
+from magic_pomdp.planners.default_policy import GREEDY, GUIDED, LANES, RANDOM, Choices, first_choice, make_choices
+from magic_pomdp.planners.expanding import (
+    BROKEN,
+    COMPLETE,
+    bound_children,
+    bound_root,
+    expand,
+    serve,
+    update_branch,
 )
 from magic_pomdp.planners.plan import BUDGET_USED, GAP_CLOSED, TREE_FULL, Budget, Plan
 from magic_pomdp.planners.registry import PlannerEntry
-from magic_pomdp.planners.search import check_macro_actions, check_situation, spend, turn_to_plan
+from magic_pomdp.planners.search import check_macro_actions, check_situation, deadline_of, spend, turn_to_plan
 from magic_pomdp.planners.settings import DEEPEST_SEARCH, PlannerSettings, room_for_nodes
+from magic_pomdp.planners.team import Team, default_threads
 from magic_pomdp.planners.tree import (
     NO_BRANCH,
+    NO_NODE,
     NO_PARENT,
     ROOT,
     DespotView,
@@ -42,7 +45,8 @@ from magic_pomdp.planners.tree import (
     add_scenario,
     clear,
     has_room,
-    new_branches,
+    new_bench,
+    new_desk,
     new_node,
     new_tree,
     snapshot,
@@ -51,6 +55,11 @@ from magic_pomdp.planners.tree import (
 
 GAP_TOLERANCE = 1e-6
 """A root whose bounds are this close leaves nothing to search."""
+
+HELP = -1
+"""Instead of a limit of steps: this thread helps another one's search."""
+NOT_BOUNDED = -1
+"""Instead of the root's default macro-action: it has no bounds yet."""
 
 _POLICIES = {"guided": GUIDED, "greedy": GREEDY, "random": RANDOM}
 
@@ -90,6 +99,13 @@ class DespotSettings(PlannerSettings):
         "for fewer plans that fit the scenarios' luck alone; a plan's values are net of it.",
         short="lambda",
         at_least=0.0,
+    )
+    threads: int | None = setting(
+        None,
+        "Threads of one search. With a budget in primitive steps, plans are the same with any number.",
+        default_words="all cores; one in a worker process",
+        at_least=1,
+        at_most=1_000,
     )
     tree_nodes: int = room_for_nodes(500_000)
 
@@ -137,7 +153,11 @@ class MacroDespot:
             _POLICIES[self.settings.default_policy or ""],
             float(self.settings.regularisation),
         )
-        self._tree = new_tree(task, chosen.scenarios, chosen.tree_nodes, chosen.search_depth)
+        self._team = Team(self.settings.threads or min(default_threads(), len(self.macro_actions)))
+        self._tree = new_tree(task, chosen.scenarios, chosen.tree_nodes, chosen.search_depth, self._team.board)
+        self._bench = new_bench(task, chosen.scenarios, len(self.macro_actions))
+        self._desks = [new_desk(task, chosen.scenarios, LANES) for _ in range(self._team.threads)]
+        self._tasks = [own_copy(task) for _ in range(self._team.threads)]
         self._planned: tuple[np.ndarray, Choices, MacroActions] | None = None
         self._turn = turn_to_plan()
 
@@ -159,18 +179,13 @@ class MacroDespot:
         started = time.perf_counter()
         particles, known = check_situation(self.task, belief, context)
         macro_actions = self.macro_actions if macro_actions is None else self._check(macro_actions)
-        lengths = macro_actions.lengths
-        discounts = self.task.discount ** lengths.astype(np.float64)
-        choices = Choices(macro_actions.actions, lengths, discounts, macro_actions.first_only)
+        choices = make_choices(self.task, macro_actions)
         with self._turn:
             self._planned = None  # should this belief be refused, there is no search to go on with
-            plant(self.task, known, choices, self._rules, self._tree, particles, stream_key(seed))
-            upper = self._tree.nodes[ROOT].upper
-            if not np.isfinite(upper):
-                bound = f"The upper bound of {task_name(self.task)}"
-                raise ValueError(f"{bound} must be finite, but is {upper} on average for this belief.")
-            self._planned = known, choices, macro_actions
-            return self._search(budget or self.budget, started, keep_tree)
+            if len(macro_actions) > len(self._bench.moved):
+                self._bench = new_bench(self.task, self.settings.scenarios, len(macro_actions))
+            plant(self._tree, self._desks[0], particles, stream_key(seed))
+            return self._search((known, choices, macro_actions), budget or self.budget, started, keep_tree)
 
     def go_on(self, budget: Budget, *, keep_tree: bool = False) -> Plan:
         """Search on where the last plan stopped. The new plan counts the steps of both, and the seconds of this one."""
@@ -180,7 +195,7 @@ class MacroDespot:
                 raise ValueError("There is no search to go on with: call plan first.")
             if budget.steps is not None:
                 budget = Budget(steps=int(self._tree.counters[0].steps) + budget.steps)
-            return self._search(budget, started, keep_tree)
+            return self._search(self._planned, budget, started, keep_tree)
 
     def last_tree(self) -> TreeSnapshot:
         """The search tree of the last plan, in place: the next plan overwrites it."""
@@ -202,19 +217,39 @@ class MacroDespot:
             )
         return macro_actions
 
-    def _search(self, budget: Budget, started: float, keep_tree: bool) -> Plan:
+    def _search(
+        self, planned: tuple[np.ndarray, Choices, MacroActions], budget: Budget, started: float, keep_tree: bool
+    ) -> Plan:
         """Extend the tree until so many steps are simulated in it, or so many seconds have passed."""
-        assert self._planned is not None
-        context, choices, macro_actions = self._planned
-        finished = spend(
-            budget,
-            started,
-            self._tree.counters,
-            lambda step_limit: extend(self.task, context, choices, self._rules, self._tree, step_limit),
-        )
+        context, choices, macro_actions = planned
+        deadline = deadline_of(budget, started)
+
+        def run(thread: int, step_limit: int) -> bool:
+            return extend(  # type: ignore[no-any-return]
+                self._tasks[thread],
+                context,
+                choices,
+                self._rules,
+                self._tree,
+                self._bench,
+                self._desks[thread],
+                step_limit,
+                deadline,
+            )
+
+        self._planned = None  # should the search fail, there is none to go on with
+        with self._team.helping(lambda number: run(number, HELP)):
+            finished = spend(budget, started, self._tree.counters, lambda step_limit: run(0, step_limit))
+        upper = self._tree.nodes[ROOT].upper
+        if not np.isfinite(upper):
+            bound = f"The upper bound of {task_name(self.task)}"
+            raise ValueError(f"{bound} must be finite, but is {upper} on average for this belief.")
+        self._planned = planned
         counters, root = self._tree.counters[0], self._tree.nodes[ROOT]
-        branches = self._tree.branches[root.first_branch : root.first_branch + len(macro_actions)]
-        values = branches["lower"].copy()
+        values, uppers = np.full(len(macro_actions), -np.inf), np.full(len(macro_actions), root.upper)
+        if root.first_branch != NO_BRANCH:
+            branches = self._tree.branches[root.first_branch : root.first_branch + len(macro_actions)]
+            values, uppers = branches["lower"].copy(), branches["upper"].copy()
         choice, value = int(values.argmax()), float(values.max())
         if root.default_value > value:
             choice, value = int(root.default_macro), float(root.default_value)
@@ -231,7 +266,7 @@ class MacroDespot:
             seconds=time.perf_counter() - started,
             stopped_by=TREE_FULL if counters.full else GAP_CLOSED if finished else BUDGET_USED,
             values=values,
-            uppers=branches["upper"].copy(),
+            uppers=uppers,
             macro_actions=macro_actions,
             tree=snapshot(self._tree) if keep_tree else None,
         )
@@ -263,58 +298,75 @@ DESPOT = PlannerEntry("despot", "DESPOT", DespotSettings, primitive_despot)
 
 
 @kernel
-def plant(task, context, choices, rules, tree, particles, seed):
+def plant(tree, desk, particles, seed):
     """A new tree: its root holds K scenarios, one from each of K equal slices of the belief's particles."""
-    context, choices, tree, particles = borrow((context, choices, tree, particles), task)
+    tree, desk, particles = borrow((tree, desk, particles))
     clear(tree)
     new_node(tree, NO_PARENT, 0)
+    tree.nodes[ROOT].default_macro = NOT_BOUNDED
     count = len(tree.keys)
     for k in range(count):
         tree.keys[k] = derive(seed, k)
-        seek(tree.random, derive(seed, count + k), 0)
-        slot = int((k + uniform(tree.random)) / count * len(particles))
+        seek(desk.random, derive(seed, count + k), 0)
+        slot = int((k + uniform(desk.random)) / count * len(particles))
         add_scenario(tree, ROOT, particles, min(slot, len(particles) - 1), k)
-    set_bounds(task, context, choices, rules, tree, tree.nodes[ROOT])
 
 
-@kernel
-def extend(task, context, choices, rules, tree, step_limit):
-    """Run trials until so many primitive steps are simulated. True if it ended because there is no more to do."""
-    context, choices, tree = borrow((context, choices, tree), task)
-    counters, root = tree.counters[0], tree.nodes[ROOT]
-    while counters.trials == 0 or counters.steps < step_limit:
+@search_kernel
+def extend(task, context, choices, rules, tree, bench, desk, step_limit, deadline):
+    """Run trials until so many primitive steps are simulated, or a deadline has come. True if it ended because there is
+    no more to do. A helper's part is to take part in the trials that the search's own thread runs."""
+    context, choices, tree, bench, desk = borrow((context, choices, tree, bench, desk), task)
+    if step_limit == HELP:
+        serve(task, context, choices, rules, tree, bench, desk)
+        return True
+    counters, root, status = tree.counters[0], tree.nodes[ROOT], COMPLETE
+    if root.default_macro == NOT_BOUNDED:
+        status = bound_root(task, context, choices, rules, tree, bench, desk, deadline)
+        if status == BROKEN or not math.isfinite(root.upper):
+            return True
+    if counters.pending != NO_NODE:
+        node = tree.nodes[counters.pending]
+        status = bound_children(task, context, choices, rules, tree, bench, desk, deadline)
+        update_node(choices, tree, node)
+        backup(task, choices, rules, tree, counters.path)
+    while status == COMPLETE and (counters.trials == 0 or (counters.steps < step_limit and not is_late(deadline))):
         if counters.trials > 0 and root.upper - root.lower <= GAP_TOLERANCE:
             return True
         expansions = counters.expansions
-        length = explore(task, context, choices, rules, tree, step_limit)
-        backup(task, choices, rules, tree, length)
+        status = explore(task, context, choices, rules, tree, bench, desk, step_limit, deadline)
+        backup(task, choices, rules, tree, counters.path)
         counters.trials += 1
-        if counters.full or counters.expansions == expansions:
+        if counters.full or (status == COMPLETE and counters.expansions == expansions):
             return True
-    return False
+    return status == BROKEN
 
 
 @compiled
-def explore(task, context, choices, rules, tree, step_limit):
-    """One trial: down from the root as long as there is excess uncertainty. The number of nodes on its path."""
-    counters = tree.counters[0]
-    index, length = ROOT, 0
+def explore(task, context, choices, rules, tree, bench, desk, step_limit, deadline):
+    """One trial: down from the root as long as there is excess uncertainty. Whether it was interrupted."""
+    counters, index, status = tree.counters[0], ROOT, COMPLETE
+    counters.path = 0
     while index >= 0 and tree.nodes[index].depth < rules.horizon:
         node = tree.nodes[index]
         counters.depth = max(counters.depth, node.depth)
         if node.first_branch == NO_BRANCH:
-            if length > 0 and counters.steps >= step_limit:
+            if counters.path > 0 and counters.steps >= step_limit:
                 break
             if not has_room(tree, node, branch_count(choices, node)):
                 counters.full = 1
                 break
-            expand(task, context, choices, rules, tree, index)
+            status = expand(task, context, choices, rules, tree, bench, desk, index, deadline)
+            if status != COMPLETE:
+                if counters.pending != NO_NODE:
+                    update_node(choices, tree, node)
+                break
         branch = most_promising_branch(choices, tree, node)
-        tree.path_nodes[length] = index
-        tree.path_branches[length] = branch
-        length += 1
+        tree.path_nodes[counters.path] = index
+        tree.path_branches[counters.path] = branch
+        counters.path += 1
         index = most_uncertain_child(task, rules, tree, tree.branches[branch])
-    return length
+    return status
 
 
 @inlined
@@ -353,45 +405,21 @@ def excess_uncertainty(task, rules, tree, node):
 
 
 @compiled
-def expand(task, context, choices, rules, tree, node_index):
-    """Give a node a branch for every macro-action that it can choose, and these a child for every macro-observation."""
-    node, counters = tree.nodes[node_index], tree.counters[0]
-    new_branches(tree, node, branch_count(choices, node))
-    first = first_choice(choices, node.depth)
-    for macro in range(first, len(choices.lengths)):
-        branch_index = node.first_branch + macro - first
-        branch = tree.branches[branch_index]
-        branch.reward = simulate(task, context, choices, macro, tree, node)
-        branch.first_child = counters.nodes
-        split(tree, node, branch_index, node.depth + choices.lengths[macro])
-        branch.child_count = counters.nodes - branch.first_child
-        for child in range(branch.first_child, counters.nodes):
-            set_bounds(task, context, choices, rules, tree, tree.nodes[child])
-        update_branch(task, choices, rules, macro, tree, node, branch)
-
-
-@compiled
-def update_branch(task, choices, rules, macro, tree, node, branch):
-    """A branch is worth its reward less its price and, discounted by the macro-action's own length, its children."""
-    lower = upper = 0.0
-    for child in range(branch.first_child, branch.first_child + branch.child_count):
-        lower += tree.nodes[child].lower
-        upper += tree.nodes[child].upper
-    earned = branch.reward - price_at(task, rules, node)
-    branch.lower = earned + choices.discounts[macro] * lower
-    branch.upper = earned + choices.discounts[macro] * upper
-
-
-@compiled
 def backup(task, choices, rules, tree, length):
-    """Carry the bounds from the end of a trial's path to the root. Lower bounds only rise, upper bounds only fall."""
+    """Carry the bounds from the end of a trial's path to the root."""
     for position in range(length - 1, -1, -1):
         node, taken = tree.nodes[tree.path_nodes[position]], tree.path_branches[position]
         macro = first_choice(choices, node.depth) + taken - node.first_branch
         update_branch(task, choices, rules, macro, tree, node, tree.branches[taken])
-        lower = upper = node.default_value
-        for index in range(node.first_branch, node.first_branch + branch_count(choices, node)):
-            lower = max(lower, tree.branches[index].lower)
-            upper = max(upper, tree.branches[index].upper)
-        node.lower = max(node.lower, lower)
-        node.upper = max(node.lower, min(node.upper, upper))
+        update_node(choices, tree, node)
+
+
+@compiled
+def update_node(choices, tree, node):
+    """A node is worth its best branch, or the default policy. Lower bounds only rise, upper bounds only fall."""
+    lower = upper = node.default_value
+    for index in range(node.first_branch, node.first_branch + branch_count(choices, node)):
+        lower = max(lower, tree.branches[index].lower)
+        upper = max(upper, tree.branches[index].upper)
+    node.lower = max(node.lower, lower)
+    node.upper = max(node.lower, min(node.upper, upper))

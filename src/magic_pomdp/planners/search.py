@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from magic_pomdp.core.belief import Belief, check_particles, check_vector
+from magic_pomdp.core.clock import FOREVER, deadline_after
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.core.turns import Turn
@@ -53,6 +54,11 @@ def check_macro_actions(task: Task, macro_actions: MacroActions) -> MacroActions
             f"{macro_actions.actions.shape[2]} an action."
         )
     return macro_actions
+
+
+def deadline_of(budget: Budget, started: float) -> int:
+    """When a budget will be spent, for compiled code; see `core/clock.py`."""
+    return FOREVER if budget.seconds is None else deadline_after(started + budget.seconds - time.perf_counter())
 
 
 def spend(budget: Budget, started: float, counters: np.ndarray, extend: Callable[[int], bool]) -> bool:

@@ -19,6 +19,7 @@ from magic_pomdp.planners.tree_top import Seen
 ROOT = 0
 NO_PARENT = -1
 NO_BRANCH = -1
+NO_NODE = -1
 
 SCENARIO_BYTES = 1 << 29
 """Most memory that the scenarios' states of one tree may take."""
@@ -58,6 +59,9 @@ COUNTERS = aligned_record(
     expansions="i8",
     depth="i8",  # of the deepest node that a trial visited, in primitive steps
     full="i8",  # 1 once an expansion has found no room
+    pending="i8",  # the node whose expansion a deadline has interrupted, or NO_NODE
+    bounded="i8",  # pieces of its work that are done
+    path="i8",  # nodes above it on the path of its trial
 )
 
 
@@ -72,18 +76,38 @@ class Tree(NamedTuple):
     keys: np.ndarray  # uint64 (K,) the random stream of each scenario
     path_nodes: np.ndarray  # int32 (D + 1,) the nodes of the present trial
     path_branches: np.ndarray  # int32 (D + 1,) the branches it took there
-    moved: np.ndarray  # (K, S) scratch: a node's scenarios after a macro-action
-    histories: np.ndarray  # uint64 (K,) scratch: what each of them observed
-    running: np.ndarray  # bool (K,) scratch: which of them go on
-    rollout: np.ndarray  # (K, S) scratch: states in the default policy
-    rollout_scenarios: np.ndarray  # int32 (K,) scratch: which scenarios they belong to
-    candidate: np.ndarray  # (1, S) scratch: a state on which the default policy tries a macro-action
-    observation: np.ndarray  # (O,) scratch
     cells: np.ndarray  # (O,) how wide observations are grouped; (0,) if the task has a key of its own
-    random: np.ndarray  # uint64 (1,) scratch: the stream being read
+    board: np.ndarray  # int64 (…) what the threads of the search agree on, see team.py
 
 
-def new_tree(task: Task, scenario_count: int, node_capacity: int, depth: int) -> Tree:
+class Bench(NamedTuple):
+    """Where the node being expanded is worked on, by all threads. M macro-actions, K scenarios of each."""
+
+    moved: np.ndarray  # (M, K, S) the scenarios after each macro-action
+    histories: np.ndarray  # uint64 (M, K) what each of them observed
+    running: np.ndarray  # bool (M, K) which of them go on
+    owners: np.ndarray  # int32 (M K,) of each new row of `Tree.states`, its node
+    earned: np.ndarray  # (M K,) what the default policy earns from each of these rows
+    bounds: np.ndarray  # (M K,) what no policy exceeds from there
+    groups: np.ndarray  # int32 (K,) of the scenarios after one macro-action, which of its children each belongs to
+    slots: np.ndarray  # int32 (2 K at least,) a hash table of what was observed
+
+
+class Desk(NamedTuple):
+    """Where one thread works. C candidates are tried at a time."""
+
+    rollout: np.ndarray  # (K, S) states in the default policy
+    rollout_scenarios: np.ndarray  # int32 (K,) which scenarios they belong to
+    lanes: np.ndarray  # (C, S) states on which the default policy tries macro-actions
+    lane_rewards: np.ndarray  # (C,) what they have earned
+    lane_outcomes: np.ndarray  # int64 (C,) how they stand
+    lane_bounds: np.ndarray  # (C,) what no policy exceeds from there
+    observation: np.ndarray  # (O,)
+    random: np.ndarray  # uint64 (1,) the stream being read
+    steps: np.ndarray  # int64 (1,) primitive steps simulated here and not yet counted
+
+
+def new_tree(task: Task, scenario_count: int, node_capacity: int, depth: int, board: np.ndarray) -> Tree:
     """An empty tree; its memory is only reserved, the system hands it out as the search first touches it."""
     size = task.state_size
     rows = max(node_capacity + scenario_count, min(16 * node_capacity, SCENARIO_BYTES // (8 * size)))
@@ -96,15 +120,38 @@ def new_tree(task: Task, scenario_count: int, node_capacity: int, depth: int) ->
         keys=np.empty(scenario_count, np.uint64),
         path_nodes=np.empty(depth + 1, np.int32),
         path_branches=np.empty(depth + 1, np.int32),
-        moved=np.empty((scenario_count, size)),
-        histories=np.empty(scenario_count, np.uint64),
-        running=np.empty(scenario_count, np.bool_),
-        rollout=np.empty((scenario_count, size)),
-        rollout_scenarios=np.empty(scenario_count, np.int32),
-        candidate=np.empty((1, size)),
-        observation=np.empty(task.observation_size),
         cells=observation_cells(task),
+        board=board,
+    )
+
+
+def new_bench(task: Task, scenario_count: int, macro_count: int) -> Bench:
+    """Room to expand nodes with so many macro-actions."""
+    each, all = (macro_count, scenario_count), macro_count * scenario_count
+    return Bench(
+        moved=np.empty((*each, task.state_size)),
+        histories=np.empty(each, np.uint64),
+        running=np.empty(each, np.bool_),
+        owners=np.empty(all, np.int32),
+        earned=np.empty(all),
+        bounds=np.empty(all),
+        groups=np.empty(scenario_count, np.int32),
+        slots=np.empty(1 << (2 * scenario_count - 1).bit_length(), np.int32),
+    )
+
+
+def new_desk(task: Task, scenario_count: int, lane_count: int) -> Desk:
+    """Room for one thread."""
+    return Desk(
+        rollout=np.empty((scenario_count, task.state_size)),
+        rollout_scenarios=np.empty(scenario_count, np.int32),
+        lanes=np.empty((lane_count, task.state_size)),
+        lane_rewards=np.empty(lane_count),
+        lane_outcomes=np.empty(lane_count, np.int64),
+        lane_bounds=np.empty(lane_count),
+        observation=np.empty(task.observation_size),
         random=np.empty(1, np.uint64),
+        steps=np.zeros(1, np.int64),
     )
 
 
@@ -176,6 +223,7 @@ def clear(tree):
     counters = tree.counters[0]
     counters.nodes = counters.branches = counters.scenarios = 0
     counters.steps = counters.trials = counters.expansions = counters.depth = counters.full = 0
+    counters.pending = NO_NODE
 
 
 @inlined
@@ -202,12 +250,13 @@ def new_node(tree, parent, depth):
 
 @compiled
 def add_scenario(tree, node_index, states, row, scenario):
-    """Give the newest node another scenario, with its state from a row of `states`."""
-    counters = tree.counters[0]
-    copy_row(states, row, tree.states, counters.scenarios)
-    tree.scenarios[counters.scenarios] = scenario
-    counters.scenarios += 1
-    tree.nodes[node_index].scenario_count += 1
+    """Give a node another scenario, with its state from a row of `states`; there must be room after those it has."""
+    node = tree.nodes[node_index]
+    target = node.first_scenario + node.scenario_count
+    copy_row(states, row, tree.states, target)
+    tree.scenarios[target] = scenario
+    node.scenario_count += 1
+    tree.counters[0].scenarios += 1
 
 
 @compiled

@@ -4,6 +4,7 @@ The robot knows how it moves but not where it started. Only inside a vertical st
 Stopping within the goal's radius earns +100, anywhere else −100, and so does running out of steps.
 """
 
+import dataclasses
 import math
 
 import numpy as np
@@ -70,7 +71,11 @@ class LightDark(Task):
     key_cell: float = 0.5
     """Seen positions in the same square of this side share a branch of the search."""
 
+    powers: np.ndarray = dataclasses.field(init=False, repr=False)
+    """Of the discount: what a reward after so many steps is worth."""
+
     def __post_init__(self) -> None:
+        object.__setattr__(self, "powers", self.discount ** np.arange(max(0, self.max_steps) + 1.0))
         super().__post_init__()
         if self.discount == 1.0:
             raise ValueError("Light-Dark's discount must be below 1.")
@@ -104,21 +109,7 @@ class LightDark(Task):
         if state[OUTCOME] != Outcome.RUNNING:
             observation[SEEN] = 0.0
             return 0.0, int(state[OUTCOME])
-        reward = self.step_reward
-        outcome = Outcome.RUNNING
-        state[STEPS] += 1.0
-        if action[0] == 0.0 and action[1] == 0.0:
-            at_goal = (state[X] - context[GOAL_X]) ** 2 + (state[Y] - context[GOAL_Y]) ** 2 <= self.goal_radius**2
-            outcome = Outcome.SUCCESS if at_goal else Outcome.FAILURE
-            reward = self.goal_reward if at_goal else self.failure_reward
-            state[OUTCOME] = outcome
-        else:
-            state[X] += self.speed * action[0]
-            state[Y] += self.speed * action[1]
-            if state[STEPS] >= self.max_steps:
-                outcome = Outcome.FAILURE
-                reward = self.failure_reward
-                state[OUTCOME] = outcome
+        reward, outcome = self.step_unobserved(context, state, action, random, observation)
         if abs(state[X] - context[LIGHT]) <= self.light_half_width:
             observation[SEEN] = 1.0
             observation[SEEN_X] = state[X] + self.observation_noise * normal(random)
@@ -128,6 +119,22 @@ class LightDark(Task):
             observation[SEEN_X] = 0.0
             observation[SEEN_Y] = 0.0
         return reward, outcome
+
+    def step_unobserved(self, context, state, action, random, unseen):
+        if state[OUTCOME] != Outcome.RUNNING:
+            return 0.0, int(state[OUTCOME])
+        state[STEPS] += 1.0
+        if action[0] == 0.0 and action[1] == 0.0:
+            at_goal = (state[X] - context[GOAL_X]) ** 2 + (state[Y] - context[GOAL_Y]) ** 2 <= self.goal_radius**2
+            outcome = Outcome.SUCCESS if at_goal else Outcome.FAILURE
+            state[OUTCOME] = outcome
+            return self.goal_reward if at_goal else self.failure_reward, outcome
+        state[X] += self.speed * action[0]
+        state[Y] += self.speed * action[1]
+        if state[STEPS] >= self.max_steps:
+            state[OUTCOME] = Outcome.FAILURE
+            return self.failure_reward, Outcome.FAILURE
+        return self.step_reward, Outcome.RUNNING
 
     def log_likelihood(self, context, state, action, observation):
         lit = abs(state[X] - context[LIGHT]) <= self.light_half_width
@@ -153,8 +160,8 @@ class LightDark(Task):
         moving_for_ever = self.step_reward / (1.0 - self.discount)
         moves_left = self.max_steps - 1 - int(state[STEPS])
         if moves <= moves_left:
-            return moving_for_ever + self.discount**moves * (self.goal_reward - moving_for_ever)
-        at_the_end = moving_for_ever + self.discount**moves_left * (self.failure_reward - moving_for_ever)
+            return moving_for_ever + self.powers[moves] * (self.goal_reward - moving_for_ever)
+        at_the_end = moving_for_ever + self.powers[max(0, moves_left)] * (self.failure_reward - moving_for_ever)
         return max(self.failure_reward, at_the_end)  # too late: the failure can only be put off
 
     def draw_action(self, actions, random, action):

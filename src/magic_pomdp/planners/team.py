@@ -1,0 +1,126 @@
+"""One search on several threads: its owner puts pieces of work on a board, and everybody takes the next one until
+there is none. What a piece gives does not depend on who does it, so neither does the search.
+
+A *round* is a number of pieces that can be done at the same time. Its state is one word, the ticket: the round's
+number, how many pieces it has, and which one is next. Who takes a piece writes the next ticket, and succeeds only if
+nobody else has; so a piece is done once, and a thread that was asleep cannot take one of a later round by mistake.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing import parent_process
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from magic_pomdp.core import atomics
+from magic_pomdp.core.clock import is_late
+from magic_pomdp.core.compiling import compiled
+
+TICKET, DONE, TAKEN, STEPS, OVER, FAILED, KIND, SUBJECT, FIRST, DEADLINE = (8 * i for i in range(10))
+"""Words of a board, each in a cache line of its own: the ticket; how many pieces of the round are done, how many will
+be, and the primitive steps that this took; whether the search is over, and whether somebody has failed. Then what the
+round is about: its kind of work, its subject, the number of its first piece, and its deadline."""
+BOARD_WORDS = 80
+
+NOTHING = -1
+"""There is no piece to take."""
+BITS = 20
+"""Of a ticket, for the next piece and for their number; the rest is the round's number."""
+MOST_PIECES = (1 << BITS) - 1
+ROUNDS = 1 << 23
+"""After so many, their numbers begin anew."""
+
+
+def default_threads() -> int:
+    """All cores, or one in a worker process, which has others beside it."""
+    if parent_process() is not None:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Team:
+    """Threads that help with the searches of one planner. Each waits for work, awake, as long as a search lasts.
+
+    with team.helping(serve):    # runs serve(1), serve(2), … in threads of their own, until the board says it is over
+        …
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self.board = np.zeros(BOARD_WORDS, np.int64)
+        self._pool: ThreadPoolExecutor | None = None
+        self._serve: Callable[[int], object] | None = None
+        self._helpers: list[Future[object]] = []
+
+    def helping(self, serve: Callable[[int], object]) -> Self:
+        """While this lasts, `serve` runs in each helper's thread, with the helper's number."""
+        self._serve = serve
+        return self
+
+    def __enter__(self) -> Self:
+        self.board[OVER] = self.board[FAILED] = 0
+        if self.threads > 1:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self.threads - 1, "magic-pomdp")
+            self._helpers = [self._pool.submit(self._help, number) for number in range(1, self.threads)]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.board[OVER] = 1
+        helpers, self._helpers, self._serve = self._helpers, [], None
+        failures = [failure for failure in (helper.exception() for helper in helpers) if failure is not None]
+        if failures and error is None:
+            raise failures[0]
+
+    def _help(self, number: int) -> None:
+        assert self._serve is not None
+        try:
+            self._serve(number)
+        except BaseException:
+            self.board[FAILED] = 1
+            raise
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int]]:
+        return type(self), (self.threads,)
+
+
+@compiled
+def call_round(board, kind, subject, first, count, deadline):
+    """Put a round's pieces on the board: `count` of them, the first of them numbered `first`."""
+    board[KIND], board[SUBJECT], board[FIRST], board[DEADLINE] = kind, subject, first, deadline
+    atomics.store(board, DONE, 0)
+    atomics.store(board, STEPS, 0)
+    atomics.store(board, TAKEN, count)
+    number = ((atomics.load(board, TICKET) >> (2 * BITS)) + 1) % ROUNDS
+    atomics.store(board, TICKET, (number << (2 * BITS)) | (count << BITS))
+
+
+@compiled
+def take_piece(board):
+    """The number of a piece that nobody else has taken, from 0, or NOTHING. At the deadline the round is closed."""
+    while True:
+        ticket = atomics.load(board, TICKET)
+        following, count = ticket & MOST_PIECES, (ticket >> BITS) & MOST_PIECES
+        if following == count:
+            return NOTHING
+        if following > 0 and is_late(board[DEADLINE]):
+            if atomics.swap(board, TICKET, ticket, (ticket & ~MOST_PIECES) | count):
+                atomics.store(board, TAKEN, following)
+                return NOTHING
+        elif atomics.swap(board, TICKET, ticket, ticket + 1):
+            return following
+
+
+@compiled
+def await_round(board):
+    """Wait until all pieces that were taken are done: how many that is, or NOTHING if somebody has failed."""
+    while atomics.load(board, DONE) != atomics.load(board, TAKEN):
+        if atomics.load(board, FAILED) != 0:
+            return NOTHING
+        atomics.pause()
+    return atomics.load(board, DONE)
