@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 import numpy as np
+from numba import config
 
 from magic_pomdp.core import atomics
 from magic_pomdp.core.clock import is_late
@@ -49,7 +50,7 @@ class Team:
     """
 
     def __init__(self, threads: int) -> None:
-        self.threads = threads
+        self.threads = 1 if config.DISABLE_JIT else threads  # ordinary Python has no words that threads can share
         self.board = np.zeros(BOARD_WORDS, np.int64)
         self._pool: ThreadPoolExecutor | None = None
         self._serve: Callable[[int], object] | None = None
