@@ -42,15 +42,16 @@ from numba.np import arrayobj
 
 from magic_pomdp.core.caching import keep
 from magic_pomdp.core.functions import FUNCTIONS
+from magic_pomdp.core.parts import part
 
-compiled = njit(error_model="numpy")
-inlined = njit(error_model="numpy", forceinline=True)
+compiled = part()
+inlined = part(forceinline=True)
 """For what kernels call; a short function is faster as a copy."""
 
 
 def kernel(function: Any) -> Any:
     """For what is called from Python: it stays compiled on disk."""
-    return keep(compiled(function))
+    return keep(njit(error_model="numpy")(function))
 
 
 def search_kernel(function: Any) -> Any:
@@ -281,8 +282,8 @@ def not_inlined(function):
 def _dispatcher(task_type: TaskType, name: str) -> Dispatcher:
     method = getattr(task_type.task_class, name)
     if task_type.checked:
-        return njit(error_model="numpy", boundscheck=True)(method)
-    return njit(error_model="numpy", forceinline=getattr(method, "inlined", True))(method)
+        return part(boundscheck=True)(method)
+    return part(forceinline=getattr(method, "inlined", True))(method)
 
 
 def _compiled_method(task_type: TaskType, name: str) -> types.Dispatcher:

@@ -34,7 +34,7 @@ from magic_pomdp.planners.plan import BUDGET_USED, GAP_CLOSED, TREE_FULL, Budget
 from magic_pomdp.planners.registry import PlannerEntry
 from magic_pomdp.planners.search import check_macro_actions, check_situation, deadline_of, spend, turn_to_plan
 from magic_pomdp.planners.settings import DEEPEST_SEARCH, PlannerSettings, room_for_nodes
-from magic_pomdp.planners.team import Team, default_threads
+from magic_pomdp.planners.team import OVER, Team, default_threads
 from magic_pomdp.planners.tree import (
     NO_BRANCH,
     NO_NODE,
@@ -160,6 +160,7 @@ class MacroDespot:
         self._tasks = [own_copy(task) for _ in range(self._team.threads)]
         self._planned: tuple[np.ndarray, Choices, MacroActions] | None = None
         self._turn = turn_to_plan()
+        self._compiled = False
 
     def plan(
         self,
@@ -238,6 +239,9 @@ class MacroDespot:
             )
 
         self._planned = None  # should the search fail, there is none to go on with
+        if not self._compiled:
+            self._team.board[OVER] = 1
+            self._compiled = run(0, HELP)  # by this thread, which can be interrupted
         with self._team.helping(lambda number: run(number, HELP)):
             finished = spend(budget, started, self._tree.counters, lambda step_limit: run(0, step_limit))
         upper = self._tree.nodes[ROOT].upper
