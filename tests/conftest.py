@@ -21,3 +21,10 @@ def jit():
     """For what only compiled code does."""
     if os.environ.get("NUMBA_DISABLE_JIT") == "1":
         pytest.skip("NUMBA_DISABLE_JIT=1")
+
+
+@pytest.fixture
+def jit_is_off():
+    """For what can only be looked into in ordinary Python."""
+    if os.environ.get("NUMBA_DISABLE_JIT") != "1":
+        pytest.skip("in the run with NUMBA_DISABLE_JIT=1")

@@ -7,10 +7,10 @@ nobody else has; so a piece is done once, and a thread that was asleep cannot ta
 """
 
 import os
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from multiprocessing import parent_process
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -43,45 +43,32 @@ def default_threads() -> int:
 
 
 class Team:
-    """Threads that help with the searches of one planner. Each waits for work, awake, as long as a search lasts.
-
-    with team.helping(serve):    # runs serve(1), serve(2), … in threads of their own, until the board says it is over
-        …
-    """
+    """Threads that help with the searches of one planner. Each waits for work, awake, as long as a search lasts."""
 
     def __init__(self, threads: int) -> None:
         self.threads = 1 if config.DISABLE_JIT else threads  # ordinary Python has no words that threads can share
         self.board = np.zeros(BOARD_WORDS, np.int64)
         self._pool: ThreadPoolExecutor | None = None
-        self._serve: Callable[[int], object] | None = None
-        self._helpers: list[Future[object]] = []
 
-    def helping(self, serve: Callable[[int], object]) -> Self:
-        """While this lasts, `serve` runs in each helper's thread, with the helper's number."""
-        self._serve = serve
-        return self
-
-    def __enter__(self) -> Self:
+    @contextmanager
+    def helping(self, serve: Callable[[int], object]) -> Iterator[None]:
+        """While this lasts, `serve` runs in each helper's thread, with the helper's number, until the board says that
+        the search is over. What goes wrong there is raised here in the end."""
         self.board[OVER] = self.board[FAILED] = 0
-        if self.threads > 1:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(self.threads - 1, "magic-pomdp")
-            self._helpers = [self._pool.submit(self._help, number) for number in range(1, self.threads)]
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.board[OVER] = 1
-        helpers, self._helpers, self._serve = self._helpers, [], None
-        failures = [failure for failure in (helper.exception() for helper in helpers) if failure is not None]
-        if failures and error is None:
-            raise failures[0]
-
-    def _help(self, number: int) -> None:
-        assert self._serve is not None
+        if self._pool is None and self.threads > 1:
+            self._pool = ThreadPoolExecutor(self.threads - 1, "magic-pomdp")
+        helpers = [self._pool.submit(self._help, serve, i) for i in range(1, self.threads)] if self._pool else []
         try:
-            self._serve(number)
+            yield
+        finally:
+            self.board[OVER] = 1
+            wait(helpers)
+        for helper in helpers:
+            helper.result()
+
+    def _help(self, serve: Callable[[int], object], number: int) -> None:
+        try:
+            serve(number)
         except BaseException:
             self.board[FAILED] = 1
             raise
