@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magic_pomdp.core.series import arcsine, exponential, power_series, sin_cos
+from magic_pomdp.core.series import arccosine, arcsine, exponential, power_series, sin_cos
 
 
 @settings(deadline=None)  # the first call compiles
@@ -17,6 +17,12 @@ def test_sine_and_cosine_are_the_librarys(angle):
 @given(st.floats(-1.0, 1.0))
 def test_arcsine_is_the_librarys(sine):
     assert arcsine(sine) == pytest.approx(math.asin(sine), abs=1e-12)
+
+
+@settings(deadline=None)  # the first call compiles
+@given(st.floats(-1.0, 1.0))
+def test_arccosine_is_the_librarys(cosine):
+    assert arccosine(cosine) == pytest.approx(math.acos(cosine), abs=1e-12)
 
 
 @settings(deadline=None)  # the first call compiles

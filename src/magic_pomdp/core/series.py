@@ -1,4 +1,4 @@
-"""Sine, cosine, arcsine and exponential where a step's time is theirs: power series, to about 1e-12.
+"""Sine, cosine, arcsine, arccosine and exponential where a step's time is theirs: power series, to about 1e-11.
 
 A library's function is a call, and a long chain of operations in which each waits for the one before. A series of
 fixed length is compiled into the step itself, and its even and odd halves run side by side. Arguments outside the
@@ -7,13 +7,24 @@ range in which it converges fast go to the library.
 
 import math
 
+import numpy as np
 from numba import njit
+from numpy.polynomial import Chebyshev, Polynomial
 
 SIN = tuple((-1.0) ** i / math.factorial(2 * i + 1) for i in range(10))
 COS = tuple((-1.0) ** i / math.factorial(2 * i) for i in range(10))
 ARCSINE = tuple(math.comb(2 * i, i) / (4.0**i * (2 * i + 1)) for i in range(16))
 EXPONENTIAL = tuple(1.0 / math.factorial(i) for i in range(16))
 """Coefficients of sin(x) / x, cos(x) and arcsin(x) / x in powers of x², and of exp(x) in powers of x."""
+
+
+def _fit_arccosine() -> tuple[float, ...]:
+    """Of arccos(x) / √(1 − x), which is smooth, for x from 0 to 1."""
+    fitted = Chebyshev.interpolate(lambda x: np.arccos(x) / np.sqrt(1.0 - x), 15, domain=[0.0, 1.0])
+    return tuple(fitted.convert(kind=Polynomial).coef.tolist())
+
+
+ARCCOSINE = _fit_arccosine()
 
 fused = njit(fastmath={"contract"})
 """A multiplication and the addition after it may be one operation, rounded once."""
@@ -39,11 +50,19 @@ def sin_cos(angle):
 
 
 @fused
+def arccosine(cosine):
+    """The angle from 0 to π that has this cosine."""
+    size = abs(cosine)
+    angle = math.sqrt(1.0 - size) * power_series(ARCCOSINE, size)
+    return angle if cosine >= 0.0 else math.pi - angle
+
+
+@fused
 def arcsine(sine):
-    """The angle in ±π/2 that has this sine; by series within ±π/6."""
+    """The angle in ±π/2 that has this sine."""
     square = sine * sine
     if square > 0.25:
-        return math.asin(sine)
+        return 0.5 * math.pi - arccosine(sine)
     return sine * power_series(ARCSINE, square)
 
 

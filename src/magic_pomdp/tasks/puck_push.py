@@ -4,6 +4,7 @@ A round robot drives into a round puck, which creeps around it as it is pushed a
 side. Robot and puck are seen with noise; the puck is not seen in the strips, and now and then not elsewhere either.
 """
 
+import dataclasses
 import math
 
 import numpy as np
@@ -13,7 +14,7 @@ from magic_pomdp.core.learning_hints import Mirror
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import normal, uniform
 from magic_pomdp.core.scene import Circle, Handle, Scene, Shape, Track, rectangle
-from magic_pomdp.core.series import arcsine, exponential, sin_cos
+from magic_pomdp.core.series import arccosine, arcsine, exponential, sin_cos
 from magic_pomdp.core.task import Task
 from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
@@ -87,9 +88,11 @@ class PuckPush(Task):
     key_cell: float = 25.0
     """Seen positions in the same cell of this side share a branch of the search. With 1, as in the paper's program,
     every scenario that sees the puck is alone in its branch, and the search plans with hindsight."""
+    log_discount: float = dataclasses.field(init=False, repr=False, default=0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "log_discount", math.log(self.discount))
         for name in ("duration", "speed", "creep", "bot_radius", "puck_radius", "bot_noise", "puck_noise", "key_cell"):
             if getattr(self, name) <= 0.0:
                 raise ValueError(f"Puck-Push's {name} must be positive, not {getattr(self, name)}.")
@@ -247,7 +250,7 @@ class PuckPush(Task):
         moving_for_ever = self.step_reward / (1.0 - self.discount)
         moves_left = self.max_steps - state[STEPS]
         if moves <= moves_left:
-            discount = math.exp((moves - 1.0) * math.log(self.discount))  # much faster than a power
+            discount = exponential((moves - 1.0) * self.log_discount)  # much faster than a power
             return moving_for_ever + discount * (self.goal_reward - moving_for_ever)
         at_the_end = moving_for_ever + self.discount ** (moves_left - 1.0) * (self.failure_reward - moving_for_ever)
         return max(self.failure_reward, at_the_end)  # too late: the failure can only be put off
@@ -270,7 +273,7 @@ class PuckPush(Task):
         away = max(touching, away)
         if side * away >= touching:  # nothing in the way: law of cosines
             return math.sqrt(max(0.0, away * away + touching * touching - 2.0 * away * touching * side))
-        around = math.acos(max(-1.0, side)) - math.acos(touching / away)
+        around = arccosine(max(-1.0, side)) - arccosine(touching / away)
         return math.sqrt(away * away - touching * touching) + touching * around
 
     def draw_action(self, actions, random, action):
