@@ -215,6 +215,8 @@ def check_particles(task: Task, particles: np.ndarray) -> np.ndarray:
         )
     if len(particles) == 0:
         raise ValueError("The belief has no particles: give at least one.")
+    if np.isfinite(particles.sum()):  # then all of them are, and this is ten times as fast to tell
+        return particles
     bad = ~np.isfinite(particles).all(axis=1)
     if bad.any():
         raise ValueError(f"The belief contains NaN or infinity in {bad.sum()} of its {len(particles)} particles.")

@@ -71,7 +71,7 @@ class Plan:
     """"budget used", "gap closed" (nothing more to gain) or "tree full"."""
     values: np.ndarray | None = None
     """What each macro-action of the set, or each action that the search has tried, is expected to earn; shape
-    (count,)."""
+    (count,). −∞ for one that the deadline kept from being looked at."""
     uppers: np.ndarray | None = None
     """Upper bound of each of them; None from a planner that has no bounds."""
     macro_actions: MacroActions | None = None

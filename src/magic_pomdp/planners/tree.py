@@ -200,12 +200,17 @@ class DespotView:
             weight = node.scenario_count / self.scenarios
             for i in range(node.first_branch, node.first_branch + self._branch_count(index)):
                 branch = self.tree.branches[i]
-                bounds = float(branch.lower / weight), float(branch.upper / weight)
-                yield Seen(i, *bounds, weight, int(branch.child_count))
+                lower = float(branch.lower / weight) if self._has_bounds(i) else None
+                yield Seen(i, lower, float(branch.upper / weight), weight, int(branch.child_count))
 
     def children(self, index: int) -> Iterator[Seen]:
         branch = self.tree.branches[index]
-        return map(self._node, range(branch.first_child, branch.first_child + branch.child_count))
+        count = branch.child_count if self._has_bounds(index) else 0
+        return map(self._node, range(branch.first_child, branch.first_child + count))
+
+    def _has_bounds(self, index: int) -> bool:
+        """Whether a deadline has let a branch have its bounds."""
+        return bool(np.isfinite(self.tree.branches[index].lower))
 
     def _node(self, index: int) -> Seen:
         node = self.tree.nodes[index]

@@ -135,7 +135,7 @@ class Recorder:
             steps=plan.steps,
             seconds=plan.seconds,
             stopped_by=plan.stopped_by,
-            values=None if plan.values is None else np.asarray(plan.values, dtype=np.float64),
+            values=None if plan.values is None else _finite_values(plan),
             uppers=None if plan.uppers is None else np.asarray(plan.uppers, dtype=np.float64),
             macro_actions=considered.actions.astype(np.float32),
             lengths=considered.lengths.astype(np.int64),
@@ -206,6 +206,12 @@ def _check_particles(count: int) -> int:
     if count < 1:
         raise ValueError(f"A recording needs at least one particle of each belief, not {count}.")
     return count
+
+
+def _finite_values(plan: Plan) -> np.ndarray:
+    """A plan's values; what the search had no time to look at counts as the worst of what it has looked at."""
+    values = np.asarray(plan.values, dtype=np.float64)
+    return np.maximum(values, values.min(initial=plan.value, where=np.isfinite(values)))
 
 
 def _mean_ways(
