@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from magic_pomdp.core.belief import Belief
-from magic_pomdp.core.compiling import compiled, kernel
+from magic_pomdp.core.compiling import inlined, kernel
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import integer, seek, stream_key, uniform
@@ -203,7 +203,7 @@ def extend(task, context, actions, rules, tree, particles, step_limit):
     return False
 
 
-@compiled
+@inlined
 def simulate(task, context, actions, rules, tree):
     """One simulation from the root, beginning with the state in `tree.state`."""
     state, observation = tree.state[0], tree.observation[0]
@@ -246,7 +246,7 @@ def simulate(task, context, actions, rules, tree):
     backup(task, tree, length, rest)
 
 
-@compiled
+@inlined
 def step_again(task, context, action, tree, index, reward):
     """Take the present step again, as a node's observation tells: ln of the state's weight, and the reward.
 
@@ -266,7 +266,7 @@ def step_again(task, context, action, tree, index, reward):
     return task.log_likelihood(context, state, action, observation), reward
 
 
-@compiled
+@inlined
 def widen_actions(task, context, actions, rules, tree, node):
     """The branch to take: of a new action if the node was visited often enough, else the most promising one."""
     if node.visits >= node.next_action_at:
@@ -284,7 +284,7 @@ def widen_actions(task, context, actions, rules, tree, node):
     return most_promising_branch(rules, tree, node)
 
 
-@compiled
+@inlined
 def most_promising_branch(rules, tree, node):
     """The branch with the largest upper confidence bound; the first of equals."""
     exploration = rules.exploration * math.sqrt(math.log(node.visits))
@@ -297,7 +297,7 @@ def most_promising_branch(rules, tree, node):
     return best
 
 
-@compiled
+@inlined
 def visits_needed(count, widening, exponent):
     """The number N of visits from which on count ≤ widening · N^exponent."""
     if count <= widening:
@@ -307,7 +307,7 @@ def visits_needed(count, widening, exponent):
     return (count / widening) ** (1.0 / exponent)
 
 
-@compiled
+@inlined
 def widen_observations(rules, tree, branch):
     """The node that a simulation comes to: a new one of the present observation, if that is new and the action was
     taken often enough for another; else that of a known observation, drawn by how often it was generated.
@@ -335,7 +335,7 @@ def widen_observations(rules, tree, branch):
     return tree.children[index].node
 
 
-@compiled
+@inlined
 def find_child(tree, branch):
     """The child of a branch that holds just the present observation, or UNKNOWN."""
     for index in range(branch.first_child, branch.first_child + branch.child_count):
@@ -344,7 +344,7 @@ def find_child(tree, branch):
     return UNKNOWN
 
 
-@compiled
+@inlined
 def rollout(task, context, actions, tree, steps):
     """What the task's rollout actions earn from the present state in so many steps, discounted to now."""
     state, action, observation = tree.state[0], tree.action[0], tree.observation[0]
@@ -363,7 +363,7 @@ def rollout(task, context, actions, tree, steps):
     return total
 
 
-@compiled
+@inlined
 def backup(task, tree, length, rest):
     """Carry what a simulation earned, with the rest that it expects at its end, from there to the root."""
     total = rest

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from magic_pomdp.core.compiling import compiled, inlined
+from magic_pomdp.core.compiling import inlined
 from magic_pomdp.core.task import Task
 from magic_pomdp.planners.tree import aligned_record, copy_row
 from magic_pomdp.planners.tree_top import Seen
@@ -183,7 +183,7 @@ class PomcpowView:
         return Seen(index, value, None, node.visits / self.simulations, count)
 
 
-@compiled
+@inlined
 def clear(tree):
     """Forget all but a root without branches and states."""
     count = tree.counters[0]
@@ -209,7 +209,7 @@ def new_node(tree):
     return index
 
 
-@compiled
+@inlined
 def add_branch(tree, node):
     """The index of a new branch of a node, for the action just drawn; or NO_ROOM."""
     count = tree.counters[0]
@@ -236,7 +236,7 @@ def add_branch(tree, node):
     return index
 
 
-@compiled
+@inlined
 def add_child(tree, branch):
     """The index of a branch's new child, whose new node holds the present observation; or NO_ROOM."""
     count = tree.counters[0]
@@ -262,7 +262,7 @@ def add_child(tree, branch):
     return index
 
 
-@compiled
+@inlined
 def add_state(tree, node, reward, log_likelihood):
     """Append the present state to a node's collection. Its weight is its likelihood, measured by the first state's."""
     count = tree.counters[0]
@@ -293,7 +293,7 @@ def add_state(tree, node, reward, log_likelihood):
     node.state_count += 1
 
 
-@compiled
+@inlined
 def find_state(tree, node, share):
     """The row of the state at which the summed weights of a node's collection pass a share of their total."""
     low = node.first_state
