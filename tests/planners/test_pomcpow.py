@@ -13,7 +13,7 @@ import magic_pomdp as mp
 from magic_pomdp import Belief, Budget, make
 from magic_pomdp.planners import Pomcpow, PomcpowSettings
 from magic_pomdp.planners.pomcpow import extend
-from magic_pomdp.planners.pomcpow_tree import ROOT
+from magic_pomdp.planners.pomcpow_tree import BRANCH_ROOM, ROOT, STATE_ROOM
 from magic_pomdp.running import PlannerFactory
 from magic_pomdp.tasks.light_dark import LightDark
 from magic_pomdp.tasks.puck_push import OUTCOME
@@ -147,12 +147,13 @@ def assert_consistent(plan, rules):
                 seen.add(index)
                 waiting.append((index, depth + 1))
     assert len(seen) == len(tree.nodes)
-    assert_apart(tree.nodes["first_branch"], tree.nodes["branch_room"], len(tree.branches))
-    assert_apart(tree.nodes["first_state"], tree.nodes["state_room"], len(tree.states))
+    assert_apart(tree.nodes["first_branch"], tree.nodes["branch_count"], BRANCH_ROOM, len(tree.branches))
+    assert_apart(tree.nodes["first_state"], tree.nodes["state_count"], STATE_ROOM, len(tree.states))
 
 
-def assert_apart(first, room, rows):
-    """No two blocks overlap, and none reaches beyond the end."""
+def assert_apart(first, count, least, rows):
+    """No two blocks overlap, and none reaches beyond the end: a block has `least` rows, or twice as many, and so on."""
+    room = [0 if own == 0 else max(least, 1 << (int(own) - 1).bit_length()) for own in count]
     used = np.concatenate([np.arange(begin, begin + count) for begin, count in zip(first, room, strict=True)])
     assert len(np.unique(used)) == len(used)
     assert used.size == 0 or used.max() < rows
