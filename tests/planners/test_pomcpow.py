@@ -321,7 +321,7 @@ def test_the_same_seed_gives_the_same_plan_and_another_seed_another(name):
 
 
 PINNED = {
-    "light-dark": (0, -79.712118581, 117),
+    "light-dark": (9, -80.848588936, 117),
     "puck-push": (8, -28.164503278, 77),
     "tiger": (1, -27.745848824, 68),
     "vdp-tag": (4, 24.814288969, 78),

@@ -105,6 +105,20 @@ class LightDark(Task):
         if state[OUTCOME] != Outcome.RUNNING:
             observation[SEEN] = 0.0
             return 0.0, int(state[OUTCOME])
+        reward, outcome = self.step_unobserved(context, state, action, random, observation)
+        if abs(state[X] - context[LIGHT]) <= self.light_half_width:
+            observation[SEEN] = 1.0
+            observation[SEEN_X] = state[X] + self.observation_noise * normal(random)
+            observation[SEEN_Y] = state[Y] + self.observation_noise * normal(random)
+        else:
+            observation[SEEN] = 0.0
+            observation[SEEN_X] = 0.0
+            observation[SEEN_Y] = 0.0
+        return reward, outcome
+
+    def step_unobserved(self, context, state, action, random, unseen):
+        if state[OUTCOME] != Outcome.RUNNING:
+            return 0.0, int(state[OUTCOME])
         reward = self.step_reward
         outcome = Outcome.RUNNING
         state[STEPS] += 1.0
@@ -120,14 +134,6 @@ class LightDark(Task):
                 outcome = Outcome.FAILURE
                 reward = self.failure_reward
                 state[OUTCOME] = outcome
-        if abs(state[X] - context[LIGHT]) <= self.light_half_width:
-            observation[SEEN] = 1.0
-            observation[SEEN_X] = state[X] + self.observation_noise * normal(random)
-            observation[SEEN_Y] = state[Y] + self.observation_noise * normal(random)
-        else:
-            observation[SEEN] = 0.0
-            observation[SEEN_X] = 0.0
-            observation[SEEN_Y] = 0.0
         return reward, outcome
 
     def log_likelihood(self, context, state, action, observation):
