@@ -13,7 +13,8 @@ import magic_pomdp as mp
 from magic_pomdp import Belief, Budget, make
 from magic_pomdp.planners import Pomcpow, PomcpowSettings
 from magic_pomdp.planners.pomcpow import extend
-from magic_pomdp.planners.pomcpow_tree import BRANCH_ROOM, ROOT, STATE_ROOM
+from magic_pomdp.planners.pomcpow_growth import find_state
+from magic_pomdp.planners.pomcpow_tree import BRANCH_ROOM, ROOT, STATE_ROOM, new_tree
 from magic_pomdp.running import PlannerFactory
 from magic_pomdp.tasks.light_dark import LightDark
 from magic_pomdp.tasks.puck_push import OUTCOME
@@ -280,6 +281,18 @@ def test_a_collection_is_the_belief_that_its_observation_leaves(widening):
         agreeing = weights[plan.tree.states[rows, 0] == heard].sum() / weights.sum()
         assert agreeing == pytest.approx(0.85, abs=0.02)
         assert (plan.tree.states[rows, 1] == -1.0).all()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from([0.0, 1e-9, 0.5, 1.0, 1e9]), max_size=40), st.floats(0.0, 1.0, exclude_max=True))
+def test_the_state_found_is_the_first_whose_weights_pass_the_share(others, share):
+    tree = new_tree(Tiger(), 100, 1)
+    sums = np.cumsum([1.0, *others])
+    tree.weights[3 : 3 + len(sums)] = sums
+    node = tree.nodes[ROOT]
+    node.first_state, node.state_count, node.total = 3, len(sums), sums[-1]
+    passed = np.flatnonzero(sums > share * sums[-1])
+    assert find_state(tree, node, share) - 3 == (passed[0] if passed.size else len(sums) - 1)
 
 
 @pytest.mark.parametrize(
