@@ -4,13 +4,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magic_pomdp.core.series import arccosine, arcsine, exponential, power_series, sin_cos
+from magic_pomdp.core.series import arccosine, arcsine, direction, exponential, power_series, sin_cos
 
 
 @settings(deadline=None)  # the first call compiles
 @given(st.floats(-10.0, 10.0))
 def test_sine_and_cosine_are_the_librarys(angle):
     assert sin_cos(angle) == pytest.approx((math.sin(angle), math.cos(angle)), abs=1e-12)
+
+
+@settings(deadline=None)  # the first call compiles
+@given(st.floats(0.0, 1.0))
+def test_a_direction_is_a_unit_vector_of_its_heading(turn):
+    heading = 2.0 * math.pi * turn
+    assert direction(turn) == pytest.approx((math.cos(heading), math.sin(heading)), abs=1e-13)
 
 
 @settings(deadline=None)  # the first call compiles

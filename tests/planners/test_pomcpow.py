@@ -13,7 +13,8 @@ import magic_pomdp as mp
 from magic_pomdp import Belief, Budget, make
 from magic_pomdp.planners import Pomcpow, PomcpowSettings
 from magic_pomdp.planners.pomcpow import extend
-from magic_pomdp.planners.pomcpow_tree import ROOT
+from magic_pomdp.planners.pomcpow_growth import find_state
+from magic_pomdp.planners.pomcpow_tree import BRANCH_ROOM, ROOT, STATE_ROOM, new_tree
 from magic_pomdp.running import PlannerFactory
 from magic_pomdp.tasks.light_dark import LightDark
 from magic_pomdp.tasks.puck_push import OUTCOME
@@ -147,12 +148,13 @@ def assert_consistent(plan, rules):
                 seen.add(index)
                 waiting.append((index, depth + 1))
     assert len(seen) == len(tree.nodes)
-    assert_apart(tree.nodes["first_branch"], tree.nodes["branch_room"], len(tree.branches))
-    assert_apart(tree.nodes["first_state"], tree.nodes["state_room"], len(tree.states))
+    assert_apart(tree.nodes["first_branch"], tree.nodes["branch_count"], BRANCH_ROOM, len(tree.branches))
+    assert_apart(tree.nodes["first_state"], tree.nodes["state_count"], STATE_ROOM, len(tree.states))
 
 
-def assert_apart(first, room, rows):
-    """No two blocks overlap, and none reaches beyond the end."""
+def assert_apart(first, count, least, rows):
+    """No two blocks overlap, and none reaches beyond the end: a block has `least` rows, or twice as many, and so on."""
+    room = [0 if own == 0 else max(least, 1 << (int(own) - 1).bit_length()) for own in count]
     used = np.concatenate([np.arange(begin, begin + count) for begin, count in zip(first, room, strict=True)])
     assert len(np.unique(used)) == len(used)
     assert used.size == 0 or used.max() < rows
@@ -281,6 +283,18 @@ def test_a_collection_is_the_belief_that_its_observation_leaves(widening):
         assert (plan.tree.states[rows, 1] == -1.0).all()
 
 
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from([0.0, 1e-9, 0.5, 1.0, 1e9]), max_size=40), st.floats(0.0, 1.0, exclude_max=True))
+def test_the_state_found_is_the_first_whose_weights_pass_the_share(others, share):
+    tree = new_tree(Tiger(), 100, 1)
+    sums = np.cumsum([1.0, *others])
+    tree.weights[3 : 3 + len(sums)] = sums
+    node = tree.nodes[ROOT]
+    node.first_state, node.state_count, node.total = 3, len(sums), sums[-1]
+    passed = np.flatnonzero(sums > share * sums[-1])
+    assert find_state(tree, node, share) - 3 == (passed[0] if passed.size else len(sums) - 1)
+
+
 @pytest.mark.parametrize(
     "place",
     [(781.9, 300.0, 836.0, 300.0), (1125.0, 165.0, 700.0, 300.0), (490.0, 300.0, 545.0, 300.0)],
@@ -320,7 +334,7 @@ def test_the_same_seed_gives_the_same_plan_and_another_seed_another(name):
 
 
 PINNED = {
-    "light-dark": (0, -79.712118581, 117),
+    "light-dark": (9, -80.848588936, 117),
     "puck-push": (8, -28.164503278, 77),
     "tiger": (1, -27.745848824, 68),
     "vdp-tag": (4, 24.814288969, 78),

@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from magic_pomdp.core.belief import Belief
-from magic_pomdp.core.compiling import compiled, kernel
+from magic_pomdp.core.clock import is_late
+from magic_pomdp.core.compiling import inlined, own_copy, search_kernel
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import integer, seek, stream_key, uniform
@@ -25,27 +26,35 @@ from magic_pomdp.core.settings import Range, setting
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
 from magic_pomdp.planners.plan import BUDGET_USED, TREE_FULL, Budget, Plan
-from magic_pomdp.planners.pomcpow_tree import (
+from magic_pomdp.planners.pomcpow_growth import (
     NO_ROOM,
-    ROOT,
-    PomcpowSnapshot,
-    PomcpowView,
+    UNKNOWN,
     add_branch,
     add_child,
     add_state,
     clear,
+    copy_numbers,
+    drawn_action,
+    expect_child,
+    expect_growth,
+    expect_node,
+    expect_state,
+    find_child,
     find_state,
-    new_tree,
-    same_row,
-    snapshot,
-    used_part,
+    is_tried,
+    observation_of,
+    present_observation,
+    present_state,
 )
+from magic_pomdp.planners.pomcpow_tree import ROOT, PomcpowSnapshot, PomcpowView, new_tree, snapshot, used_part
 from magic_pomdp.planners.registry import PlannerEntry
-from magic_pomdp.planners.search import check_macro_actions, check_situation, spend, turn_to_plan
+from magic_pomdp.planners.search import check_macro_actions, check_situation, deadline_of, spend, turn_to_plan
 from magic_pomdp.planners.settings import DEEPEST_SEARCH, PlannerSettings, room_for_nodes
-from magic_pomdp.planners.tree import copy_row
 
-UNKNOWN = -1
+LOOKS = 8
+"""Simulations between two looks at the clock, which takes nearly a tenth of the time of a short one."""
+NEVER = 2**31 - 1
+"""More visits than anything has."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +127,7 @@ class Pomcpow:
         self.budget = budget or Budget(seconds=0.1)
         primitive = check_macro_actions(task, MacroActions.repeat(task.actions(), 1))
         self._actions = np.ascontiguousarray(primitive.actions[:, 0])
+        self._own_task = own_copy(task)
         self._rules = self._make_rules()
         self._tree = new_tree(task, int(self.settings.tree_nodes), self._rules.horizon)
         self._turn = turn_to_plan()
@@ -138,11 +148,13 @@ class Pomcpow:
         """
         started = time.perf_counter()
         particles, known = check_situation(self.task, belief, context)
-        search = (self.task, known, self._actions, self._rules, self._tree, particles)
+        budget = budget or self.budget
+        search = (self._own_task, known, self._actions, self._rules, self._tree, particles)
+        deadline = deadline_of(budget, started)
         with self._turn:
             clear(self._tree)
             seek(self._tree.random, stream_key(seed), 0)
-            spend(budget or self.budget, started, self._tree.counters, lambda step_limit: extend(*search, step_limit))
+            spend(budget, started, self._tree.counters, lambda step_limit: extend(*search, step_limit, deadline))
             return self._result(started, keep_tree)
 
     def last_tree(self) -> PomcpowSnapshot:
@@ -189,13 +201,17 @@ POMCPOW = PlannerEntry("pomcpow", "POMCPOW", PomcpowSettings, Pomcpow)
 # ------------------------------------------------------------------------------------------------------ the algorithm
 
 
-@kernel
-def extend(task, context, actions, rules, tree, particles, step_limit):
-    """Run simulations until so many primitive steps are simulated. True if it ended because the tree is full."""
+@search_kernel
+def extend(task, context, actions, rules, tree, particles, step_limit, deadline):
+    """Run simulations until so many primitive steps are simulated, or a deadline has come. True if it ended because the
+    tree is full."""
     context, actions, tree, particles = borrow((context, actions, tree, particles), task)
-    counters = tree.counters[0]
+    counters, state = tree.counters[0], present_state(task, tree)
     while counters.trials == 0 or counters.steps < step_limit:
-        copy_row(particles, integer(tree.random, len(particles)), tree.state, 0)
+        if counters.trials % LOOKS == LOOKS - 1 and is_late(deadline):
+            break
+        copy_numbers(len(state), particles[integer(tree.random, len(particles))], state)
+        expect_growth(tree)
         simulate(task, context, actions, rules, tree)
         counters.trials += 1
         if counters.full:
@@ -203,10 +219,10 @@ def extend(task, context, actions, rules, tree, particles, step_limit):
     return False
 
 
-@compiled
+@inlined
 def simulate(task, context, actions, rules, tree):
-    """One simulation from the root, beginning with the state in `tree.state`."""
-    state, observation = tree.state[0], tree.observation[0]
+    """One simulation from the root, beginning with the present state."""
+    state, observation = present_state(task, tree), present_observation(task, tree)
     index, length, rest = ROOT, 0, 0.0
     while length < rules.horizon:
         node = tree.nodes[index]
@@ -214,8 +230,9 @@ def simulate(task, context, actions, rules, tree):
         if taken == NO_ROOM:
             break
         branch, action = tree.branches[taken], tree.actions[taken]
+        expect_child(tree, branch)
         if rules.conditions:
-            copy_row(tree.state, 0, tree.previous, 0)
+            copy_numbers(len(state), state, borrow(tree.present[0].previous, task))
         reward, outcome = task.step(context, state, action, tree.random, observation)
         tree.path_nodes[length] = index
         tree.path_branches[length] = taken
@@ -223,21 +240,25 @@ def simulate(task, context, actions, rules, tree):
         length += 1
         if outcome != Outcome.RUNNING:
             break
-        index = widen_observations(rules, tree, branch)
+        index = widen_observations(task, rules, tree, branch)
         if index == NO_ROOM:
             break
         child = tree.nodes[index]
+        expect_node(tree, child)
         is_new = child.state_count == 0
         if rules.conditions:
             value, reward = step_again(task, context, action, tree, index, reward)
         else:
-            value = task.log_likelihood(context, state, action, tree.observations[index])
-        add_state(tree, child, reward, value)
+            value = task.log_likelihood(context, state, action, observation_of(task, tree, index))
         if is_new:
+            add_state(task, tree, child, reward, value)
             rest = rollout(task, context, actions, tree, rules.horizon - length)
             break
-        row = find_state(tree, child, uniform(tree.random))
-        copy_row(tree.states, row, tree.state, 0)
+        share = uniform(tree.random)
+        expect_state(tree, child, share)
+        add_state(task, tree, child, reward, value)
+        row = find_state(tree, child, share)
+        copy_numbers(len(state), tree.states[row], state)
         tree.path_rewards[length - 1] = tree.states[row, len(state)]
     else:
         rest = task.value_beyond(context, state)
@@ -246,45 +267,45 @@ def simulate(task, context, actions, rules, tree):
     backup(task, tree, length, rest)
 
 
-@compiled
+@inlined
 def step_again(task, context, action, tree, index, reward):
     """Take the present step again, as a node's observation tells: ln of the state's weight, and the reward.
 
     A step that ends the episode, or does not explain the observation, weighs nothing. A new node, which needs a state
     to go on from, keeps the one that the observation was made in, and its reward.
     """
-    state, observation = tree.state[0], tree.observations[index]
-    copy_row(tree.state, 0, tree.moved, 0)
-    copy_row(tree.previous, 0, tree.state, 0)
-    value, new_reward, outcome = task.condition(context, state, action, tree.random, observation, tree.observation[0])
+    state, imagined = present_state(task, tree), present_observation(task, tree)
+    observation = observation_of(task, tree, index)
+    previous, moved = borrow(tree.present[0].previous, task), borrow(tree.present[0].moved, task)
+    copy_numbers(len(state), state, moved)
+    copy_numbers(len(state), previous, state)
+    value, new_reward, outcome = task.condition(context, state, action, tree.random, observation, imagined)
     tree.counters[0].steps += 1
     if outcome == Outcome.RUNNING and value > -math.inf:
         return value, new_reward
     if tree.nodes[index].state_count > 0:
         return -math.inf, new_reward
-    copy_row(tree.moved, 0, tree.state, 0)
+    copy_numbers(len(state), moved, state)
     return task.log_likelihood(context, state, action, observation), reward
 
 
-@compiled
+@inlined
 def widen_actions(task, context, actions, rules, tree, node):
     """The branch to take: of a new action if the node was visited often enough, else the most promising one."""
     if node.visits >= node.next_action_at:
+        action = drawn_action(task, tree)
         if rules.guided_actions > 0.0 and uniform(tree.random) < rules.guided_actions:
-            task.rollout_action(context, tree.state[0], actions, tree.random, tree.action[0])
+            task.rollout_action(context, present_state(task, tree), actions, tree.random, action)
         else:
-            task.draw_action(actions, tree.random, tree.action[0])
-        known = False
-        for index in range(node.first_branch, node.first_branch + node.branch_count):
-            known = known or same_row(tree.actions, index, tree.action, 0)
-        if not known:
-            index = add_branch(tree, node)
+            task.draw_action(actions, tree.random, action)
+        if not is_tried(task, tree, node):
+            index = add_branch(task, tree, node)
             node.next_action_at = visits_needed(node.branch_count, rules.action_widening, rules.action_exponent)
             return index
     return most_promising_branch(rules, tree, node)
 
 
-@compiled
+@inlined
 def most_promising_branch(rules, tree, node):
     """The branch with the largest upper confidence bound; the first of equals."""
     exploration = rules.exploration * math.sqrt(math.log(node.visits))
@@ -297,18 +318,18 @@ def most_promising_branch(rules, tree, node):
     return best
 
 
-@compiled
+@inlined
 def visits_needed(count, widening, exponent):
     """The number N of visits from which on count ≤ widening · N^exponent."""
     if count <= widening:
-        return 0.0
+        return 0
     if widening == 0.0 or exponent == 0.0:
-        return math.inf
-    return (count / widening) ** (1.0 / exponent)
+        return NEVER
+    return math.ceil(min(NEVER, (count / widening) ** (1.0 / exponent)))
 
 
-@compiled
-def widen_observations(rules, tree, branch):
+@inlined
+def widen_observations(task, rules, tree, branch):
     """The node that a simulation comes to: a new one of the present observation, if that is new and the action was
     taken often enough for another; else that of a known observation, drawn by how often it was generated.
 
@@ -316,10 +337,10 @@ def widen_observations(rules, tree, branch):
     tells, so to weigh them by it as well would count it twice.
     """
     if branch.visits >= branch.next_child_at:
-        index = find_child(tree, branch)
+        index = find_child(task, tree, branch)
         is_new = index == UNKNOWN
         if is_new:
-            index = add_child(tree, branch)
+            index = add_child(task, tree, branch)
             if index == NO_ROOM:
                 return NO_ROOM
             count = branch.child_count
@@ -335,23 +356,14 @@ def widen_observations(rules, tree, branch):
     return tree.children[index].node
 
 
-@compiled
-def find_child(tree, branch):
-    """The child of a branch that holds just the present observation, or UNKNOWN."""
-    for index in range(branch.first_child, branch.first_child + branch.child_count):
-        if same_row(tree.observations, tree.children[index].node, tree.observation, 0):
-            return index
-    return UNKNOWN
-
-
-@compiled
+@inlined
 def rollout(task, context, actions, tree, steps):
     """What the task's rollout actions earn from the present state in so many steps, discounted to now."""
-    state, action, observation = tree.state[0], tree.action[0], tree.observation[0]
+    state, action, unseen = present_state(task, tree), drawn_action(task, tree), present_observation(task, tree)
     total, discount, taken = 0.0, 1.0, 0
     while taken < steps:
         task.rollout_action(context, state, actions, tree.random, action)
-        reward, outcome = task.step_unobserved(context, state, action, tree.random, observation)
+        reward, outcome = task.step_unobserved(context, state, action, tree.random, unseen)
         total += discount * reward
         discount *= task.discount
         taken += 1
@@ -363,7 +375,7 @@ def rollout(task, context, actions, tree, steps):
     return total
 
 
-@compiled
+@inlined
 def backup(task, tree, length, rest):
     """Carry what a simulation earned, with the rest that it expects at its end, from there to the root."""
     total = rest

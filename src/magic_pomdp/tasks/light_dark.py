@@ -14,6 +14,7 @@ from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import normal, uniform
 from magic_pomdp.core.scene import Circle, Handle, Scene, Shape, Track, rectangle
+from magic_pomdp.core.series import direction
 from magic_pomdp.core.task import Task
 from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
@@ -168,8 +169,7 @@ class LightDark(Task):
         if uniform(random) < self.stop_share:
             action[0] = action[1] = 0.0
         else:
-            heading = 2.0 * math.pi * uniform(random)
-            action[0], action[1] = math.cos(heading), math.sin(heading)
+            action[0], action[1] = direction(uniform(random))
 
     def particle_features(self, context, state, features):
         """Where goal and light are as seen from the robot, and the time."""

@@ -14,7 +14,7 @@ from magic_pomdp.core.learning_hints import Mirror
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import normal, uniform
 from magic_pomdp.core.scene import Circle, Handle, Scene, Shape, Track, rectangle
-from magic_pomdp.core.series import arccosine, arcsine, exponential, sin_cos
+from magic_pomdp.core.series import arccosine, arcsine, direction, exponential, sin_cos
 from magic_pomdp.core.task import Task
 from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
@@ -277,8 +277,7 @@ class PuckPush(Task):
         return math.sqrt(away * away - touching * touching) + touching * around
 
     def draw_action(self, actions, random, action):
-        heading = 2.0 * math.pi * uniform(random)
-        action[0], action[1] = math.cos(heading), math.sin(heading)
+        action[0], action[1] = direction(uniform(random))
 
     def particle_features(self, context, state, features):
         """The goal as seen from the puck, the puck as seen from the robot, the puck on the board, and the time."""

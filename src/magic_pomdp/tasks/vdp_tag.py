@@ -13,6 +13,7 @@ from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import normal, uniform
 from magic_pomdp.core.scene import Circle, Handle, Line, Scene, Shape, Track
+from magic_pomdp.core.series import direction
 from magic_pomdp.core.task import Task
 from magic_pomdp.macros.straight import directions
 from magic_pomdp.planners.macro_despot import MacroDespotSettings
@@ -196,8 +197,7 @@ class VdpTag(Task):
         return moving_for_ever + self.discount ** (moves - 1) * (self.tag_reward - moving_for_ever)
 
     def draw_action(self, actions, random, action):
-        heading = 2.0 * math.pi * uniform(random)
-        action[HEADING_X], action[HEADING_Y] = math.cos(heading), math.sin(heading)
+        action[HEADING_X], action[HEADING_Y] = direction(uniform(random))
         action[LOOK] = 1.0 if uniform(random) < 0.5 else 0.0
 
     def rollout_action(self, context, state, actions, random, action):
