@@ -162,3 +162,18 @@ def test_two_settings_of_one_task_live_side_by_side(jit):
     assert wide.particles[:, 0].std() == pytest.approx(3.0, rel=0.1)
     assert narrow.particles[:, 0].std() == pytest.approx(0.1, rel=0.1)
     np.testing.assert_array_equal(wide.particles, again.particles)
+
+
+class Raises(Tiger):
+    """Raises something that is only known when it runs."""
+
+    name = "raises"
+
+    def draw_state(self, context, random, state):
+        state[0] = 3.0
+        raise ValueError("no such state", state[0])
+
+
+def test_what_a_part_of_a_kernel_raises_arrives():
+    with pytest.raises(ValueError, match=r"no such state.*3\.0"):
+        Belief.initial(Raises(), [], 10)

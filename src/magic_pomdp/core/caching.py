@@ -17,6 +17,8 @@ from typing import Any
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 
+from magic_pomdp.core.parts import connect
+
 _SEAL = b"magic-pomdp: compiled code\n"
 _HEAD = len(_SEAL) + hashlib.sha256().digest_size
 
@@ -102,5 +104,6 @@ class _SealedCache(FunctionCache):
         _folders.add(Path(self.cache_path))
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        connect(data)
         with suppress(OSError):  # a full disk costs the next process the time to compile, and this one nothing
             super().save_overload(sig, data)

@@ -44,3 +44,9 @@ class _PartCompiler(Compiler):
         name: Any = {}.__getitem__  # numba knows a function by what Python would call; this is unique, and would refuse
         result.target_context.insert_user_function(name, result.fndesc, [result.library])
         return result._replace(entry_point=name)
+
+
+def connect(kernel: Any) -> None:
+    """Let the parts of a compiled kernel find the Python objects that they use, such as what they raise."""
+    for environment in kernel._find_referenced_environments():
+        kernel.library.codegen.set_env(environment.env_name, environment)

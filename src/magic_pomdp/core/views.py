@@ -12,7 +12,7 @@ the one build is never taken for the other's.
 
 import operator
 
-from numba import types
+from numba import njit, types
 from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
@@ -24,7 +24,7 @@ from numba.extending import (
     register_model,
 )
 
-from magic_pomdp.core.compiling import TaskType, compiled, compiled_call
+from magic_pomdp.core.compiling import TaskType, compiled_call
 
 
 class ViewType(types.Type):
@@ -119,7 +119,7 @@ class OutOfBounds(IndexError):
         super().__init__(f"index {index} is out of bounds for axis {axis} with size {size}")
 
 
-@compiled
+@njit
 def _within(index, size, axis, wraps):
     """An index of a checked view, counted from the beginning."""
     found = index + size if wraps and index < 0 else index
