@@ -6,8 +6,8 @@ import pytest
 from magic_pomdp import Belief, Budget, MacroActions, MacroDespot, make
 from magic_pomdp.core.clock import FOREVER, deadline_after, is_late, now
 from magic_pomdp.planners import MacroDespotSettings, team
-from magic_pomdp.planners.macro_despot import extend
 from magic_pomdp.planners.tree import NO_BRANCH, NO_NODE, ROOT
+from magic_pomdp.planners.trials import extend
 from magic_pomdp.tasks.tiger import LISTEN, Tiger
 
 pytestmark = pytest.mark.jit_off

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from magic_pomdp import Belief, Budget, MacroActions, MacroDespot, Outcome, make
 from magic_pomdp.core.randomness import derive, seek, stream_key, uniform
 from magic_pomdp.planners import DespotSettings, MacroDespotSettings
-from magic_pomdp.planners.macro_despot import extend, plant
 from magic_pomdp.planners.plan import GAP_CLOSED
 from magic_pomdp.planners.tree import NO_BRANCH, ROOT
+from magic_pomdp.planners.trials import extend, plant
 from magic_pomdp.tasks.tiger import LISTEN, OPEN_LEFT, OPEN_RIGHT, Tiger
 
 pytestmark = pytest.mark.jit_off

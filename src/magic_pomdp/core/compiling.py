@@ -44,6 +44,8 @@ from magic_pomdp.core.caching import keep
 from magic_pomdp.core.functions import FUNCTIONS
 from magic_pomdp.core.parts import part
 
+_Task = TypeVar("_Task")
+
 compiled = part()
 inlined = part(forceinline=True)
 """For what kernels call; a short function is faster as a copy."""
@@ -60,10 +62,10 @@ def search_kernel(function: Any) -> Any:
     return keep(njit(error_model="numpy", nogil=True)(function))
 
 
-def own_copy(task: "_Task") -> "_Task":
+def own_copy(task: _Task) -> _Task:
     """The same task with arrays of its own."""
     twin = copy.copy(task)
-    for name in _array_fields(type(task)):
+    for name in _array_fields(type(task)):  # type: ignore[arg-type]  # it is hashable
         vars(twin)[name] = getattr(task, name).copy()
     return twin
 
@@ -82,8 +84,6 @@ _classes: dict[tuple[str, str], type] = {}
 """Task classes by (identity, digest): how a type met in a kernel finds the methods to compile."""
 
 _declared_methods: set[str] = set()
-
-_Task = TypeVar("_Task")
 
 
 class TaskType(types.Type):

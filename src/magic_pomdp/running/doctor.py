@@ -17,8 +17,9 @@ from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.caching import is_whole, kept_files
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.core.registry import make
-from magic_pomdp.planners.macro_despot import MacroDespot, extend
+from magic_pomdp.planners.macro_despot import MacroDespot
 from magic_pomdp.planners.plan import Budget
+from magic_pomdp.planners.trials import extend
 from magic_pomdp.running.workers import available_cores
 from magic_pomdp.running.world import draw_beginning
 
