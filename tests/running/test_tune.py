@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from magic_pomdp.core.registry import make
+from magic_pomdp.core.saving import claimed
 from magic_pomdp.core.settings import settings_of
 from magic_pomdp.planners.plan import Budget
 from magic_pomdp.planners.pomcpow import PomcpowSettings
@@ -225,4 +226,17 @@ def test_a_search_that_was_killed_while_it_wrote_leaves_no_lock(tmp_path, monkey
     storage = Path("results", "tiger.log")
     run(storage, 1)
     (tmp_path / "results" / "tiger.log.lock").symlink_to(storage)  # what optuna's own lock looks like
+    assert run(storage, 2)[1] == [1]
+
+
+def test_two_searches_do_not_share_a_file(tmp_path):
+    storage = tmp_path / "tiger.log"
+    run(storage, 1)
+    before = storage.read_bytes()
+    with (
+        claimed(storage),
+        pytest.raises(ValueError, match=r"Another process is at work on .*tiger\.log: wait for it, or "),
+    ):
+        run(storage, 2)
+    assert storage.read_bytes() == before
     assert run(storage, 2)[1] == [1]
