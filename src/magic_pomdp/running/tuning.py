@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from magic_pomdp.core.reading import Damaged, convert, printable
+from magic_pomdp.core.reading import Damaged, convert, in_short
 from magic_pomdp.core.saving import claimed
 from magic_pomdp.core.settings import Range, settings_of
 from magic_pomdp.core.task import Task
@@ -133,7 +133,7 @@ def _how_different(stored: Any, question: dict[str, Plain]) -> str:
     changed = [name for name in question if stored.get(name) != question[name]]
     if changed == ["code"]:
         return "of other code, or of other content of a file that the task reads: name another file"
-    values = printable(", ".join(f"{name} {stored.get(name)}" for name in changed))
+    values = in_short(", ".join(f"{name} {stored.get(name)}" for name in changed), 600)
     return f"with {values}: name another file, or ask for the same"
 
 

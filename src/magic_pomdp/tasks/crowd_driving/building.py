@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from magic_pomdp.core.reading import Damaged, printable, read_content
+from magic_pomdp.core.reading import Damaged, in_short, printable, read_content
 from magic_pomdp.tasks.crowd_driving.areas import SHORTER, build_areas
 from magic_pomdp.tasks.crowd_driving.gamma import FRONT, REAR, SIDE
 from magic_pomdp.tasks.crowd_driving.meskel import meskel_network, read_figures
@@ -97,7 +97,7 @@ def _map_of(content: bytes, file: str, variant: str, junction: str | None) -> Ro
     except UnusableRoads as reason:
         raise Damaged(f"{file} is not a usable SUMO network: {reason}.") from None
     except shapely.errors.ShapelyError as error:
-        what = f"the shapes of its roads make no sense ({printable(str(error))})"
+        what = f"the shapes of its roads make no sense ({in_short(str(error))})"
         raise Damaged(f"{file} is not a usable SUMO network: {what}.") from None
     if not drivable:
         raise Damaged(
