@@ -111,6 +111,8 @@ def _open_study(
         raise
     except Exception as error:  # whatever optuna makes of a line that it has not written
         raise Damaged(f"{storage} is damaged: optuna cannot go on with it ({type(error).__name__}).") from None
+    if study.directions != [optuna.study.StudyDirection.MAXIMIZE]:
+        raise Damaged(f"{storage} is damaged: it does not look for the highest return.")
     for trial in trials:
         if trial.state == optuna.trial.TrialState.COMPLETE:
             _result(trial, storage)  # damaged ones are found here
@@ -169,6 +171,8 @@ def _within(value: object, where: Range) -> float:
 
 def _result(trial: "optuna.trial.FrozenTrial", storage: Path) -> Trial:
     """What a trial has found, as the file tells it."""
-    error = trial.user_attrs.get("return_stderr", 0.0)
-    plain = {"settings": trial.params, "return_mean": trial.value, "return_stderr": error}
+    returns, error = trial.values or [], trial.user_attrs.get("return_stderr", 0.0)
+    if len(returns) != 1:
+        raise Damaged(f"Trial {trial.number} of {storage} is damaged: expected one return, not {len(returns)}.")
+    plain = {"settings": trial.params, "return_mean": returns[0], "return_stderr": error}
     return convert(plain, Trial, f"Trial {trial.number} of {storage}")
