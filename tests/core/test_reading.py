@@ -14,6 +14,7 @@ from magic_pomdp.core.reading import (
     beyond_limits,
     convert,
     count_values,
+    in_short,
     plain_json,
     printable,
     read_content,
@@ -135,6 +136,12 @@ def test_what_it_should_be_is_said():
         convert([{"name": "a"}, {}], list[Thing], "x")
     with pytest.raises(Damaged, match=re.escape("x is damaged at $[0].name: expected str, got int.")):
         convert([{"name": 5}], list[Thing], "x")
+
+
+def test_text_is_made_short():
+    assert in_short("a" * 200) == "a" * 200
+    assert in_short("a" * 5000) == "a" * 200 + "…"
+    assert in_short("\x1b" * 60, 60) == "\\x1b" * 15 + "…"
 
 
 def test_text_is_made_harmless():

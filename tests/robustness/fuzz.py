@@ -145,9 +145,10 @@ def main() -> int:
             print(json.dumps(vars(run_cases(READERS[names[0]], chosen.cases, chosen.seed, Path(folder), keep))))
         return 0
     total = sum(READERS[name].weight for name in names)
+    shares = {name: max(1, chosen.cases * READERS[name].weight // total) for name in names}
+    shares[names[0]] += max(0, chosen.cases - sum(shares.values()))  # what is left of rounding
     results = []
-    for name in names:
-        cases = max(1, chosen.cases * READERS[name].weight // total)
+    for name, cases in shares.items():
         results.append(_in_process(name, cases, chosen.seed, chosen.json))
         print(_line(results[-1]), flush=True)
         if chosen.json:

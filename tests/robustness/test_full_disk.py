@@ -2,16 +2,24 @@
 
 import errno
 import os
+import re
+import resource
+import signal
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
+from results_cases import valid_recordings
+from small_results import a_record, an_evaluation
 
 from magic_pomdp import cli
+from magic_pomdp.learning.trainer import Trained
 from magic_pomdp.results.evaluation import Evaluation
 from magic_pomdp.results.files import read_as
+from magic_pomdp.results.metrics import EvaluationReport
 from magic_pomdp.results.recording import load_recording
+from magic_pomdp.results.training import Ablation
 
 SMALL = ("--planner", "pomcpow", "--steps", "100", "--workers", "0")
 
@@ -26,12 +34,12 @@ def run(monkeypatch, capfd, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(spare))
     real = Path.replace
 
-    def replace(temporary, path):
-        if full in path.resolve().parents:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return real(temporary, path)
+    def run_command(*arguments, room=False, room_for=()):
+        def replace(temporary, path):
+            if full in path.resolve().parents and path.name not in room_for:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return real(temporary, path)
 
-    def run_command(*arguments, room=False):
         monkeypatch.setattr(Path, "replace", real if room else replace)
         monkeypatch.setattr(sys, "argv", ["magic-pomdp", *map(str, arguments)])
         return cli.main(), *capfd.readouterr()
@@ -93,3 +101,65 @@ def test_what_has_room_nowhere_is_at_least_shown(run, monkeypatch):
     assert code == 1
     assert "return" in out
     assert "cannot be saved (No space left on device): it is lost, for there is no room elsewhere." in complaint
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """A file of a recording."""
+    path = tmp_path / "some.record.gz"
+    path.write_bytes(valid_recordings()["recording"])
+    return path
+
+
+def test_video_is_kept(run, recorded, tmp_path):
+    path = tmp_path / "full" / "film.gif"
+    code, out, complaint = run("video", recorded, "--out", "film.gif", "--fps", "1", "--width", "120")
+    (kept,) = (tmp_path / "spare").glob("*/*")
+    assert code == 1
+    assert f"saved as {kept}" in out
+    assert complaint == f"magic-pomdp: {path} cannot be saved (No space left on device): it is kept as {kept}.\n"
+    assert kept.read_bytes().startswith(b"GIF89a")
+    assert list(path.parent.iterdir()) == []
+
+
+def test_video_tells_of_what_ffmpeg_has_no_room_for(run, recorded, tmp_path):
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))  # for what this process starts, too
+    try:
+        code, out, complaint = run("video", recorded, "--out", "film.mp4", "--fps", "1", "--width", "120", room=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert (code, out) == (1, "")
+    assert complaint.startswith(f"magic-pomdp: {tmp_path / 'full' / 'film.mp4'} cannot be saved (ffmpeg")
+    assert complaint.endswith("it is lost, for there is no room elsewhere.\n")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [recorded]
+
+
+def test_ablate_shows_its_table_and_the_same_command_does_what_is_missing(run, tmp_path, monkeypatch):
+    ablation = pytest.importorskip("magic_pomdp.learning.ablation")
+    judged = []
+
+    def judge(task, factory, episodes, seed, *_):
+        judged.append(factory.name)
+        return an_evaluation(task="tiger", seed=seed, records=(a_record(0),))
+
+    report = EvaluationReport(
+        updates=1, minutes=1.0, return_mean=2.0, return_stderr=0.5, success_rate=0.5, episodes=4, plan_steps=9
+    )
+    trained = Trained(Path("some"), report, (report,), updates=1, plans=1, minutes=1.0, stopped_by="updates")
+    monkeypatch.setattr(ablation, "evaluate", judge)
+    monkeypatch.setattr(ablation, "train", lambda *_: trained)
+    asked = ("ablate", "tiger", "--conditionings", "none", "--episodes", 1, "--workers", 0, "--out", "all")
+    code, out, complaint = run(*asked, room_for={"question.json"})
+    assert code == 1
+    assert "none, set" in out
+    names = ["handcrafted.json", "result.json", "ablation.json", "curves.png"]
+    told = re.findall(r"([\w.]+) cannot be saved \(No space left on device\): it is kept as", complaint)
+    assert told == names
+    assert {path.name for path in (tmp_path / "spare").glob("*/*")} == {*names, "curves.svg"}
+    assert run(*asked, room=True)[0] == 0
+    assert judged == 2 * ["macro-despot", "magic"]
+    assert read_as(tmp_path / "full" / "all" / "ablation.json", Ablation).rows
+    assert run(*asked)[0] == 1  # there is only the last of all to be saved again
+    assert len(judged) == 4

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from magic_pomdp.core.registry import make
+from magic_pomdp.core.saving import claimed
 from magic_pomdp.core.settings import settings_of
 from magic_pomdp.planners.plan import Budget
 from magic_pomdp.planners.pomcpow import PomcpowSettings
@@ -174,13 +175,29 @@ def test_a_line_that_makes_no_sense_is_no_traceback(line, tmp_path):
         run(storage, 2)
 
 
-def test_a_trial_that_returned_no_number_is_named(tmp_path):
+@pytest.mark.parametrize(
+    ("returned", "sentence"),
+    [
+        (["much"], r"damaged at \$\.return_mean: expected float"),
+        ([], "damaged: expected one return, not 0"),
+        ([1.0, 2.0], "damaged: expected one return, not 2"),
+    ],
+)
+def test_a_trial_that_did_not_return_one_number_is_named(returned, sentence, tmp_path):
     storage = tmp_path / "tiger.log"
     run(storage, 1)
     text = storage.read_text()
     value = next(line["values"] for line in map(json.loads, text.splitlines()) if line.get("values"))
-    storage.write_text(text.replace(f'"values":{json.dumps(value)}', '"values":["much"]'))
-    with pytest.raises(ValueError, match=r"Trial 0 of .*tiger\.log is damaged at \$\.return_mean: expected float"):
+    storage.write_text(text.replace(f'"values":{json.dumps(value)}', f'"values":{json.dumps(returned)}'))
+    with pytest.raises(ValueError, match=rf"Trial 0 of .*tiger\.log is {sentence}"):
+        run(storage, 2)
+
+
+def test_a_search_for_the_lowest_return_is_refused(tmp_path):
+    storage = tmp_path / "tiger.log"
+    run(storage, 1)
+    storage.write_text(storage.read_text().replace('"directions":[2]', '"directions":[1]'))
+    with pytest.raises(ValueError, match=r"tiger\.log is damaged: it does not look for the highest return\."):
         run(storage, 2)
 
 
@@ -225,4 +242,17 @@ def test_a_search_that_was_killed_while_it_wrote_leaves_no_lock(tmp_path, monkey
     storage = Path("results", "tiger.log")
     run(storage, 1)
     (tmp_path / "results" / "tiger.log.lock").symlink_to(storage)  # what optuna's own lock looks like
+    assert run(storage, 2)[1] == [1]
+
+
+def test_two_searches_do_not_share_a_file(tmp_path):
+    storage = tmp_path / "tiger.log"
+    run(storage, 1)
+    before = storage.read_bytes()
+    with (
+        claimed(storage),
+        pytest.raises(ValueError, match=r"Another process is at work on .*tiger\.log: wait for it, or "),
+    ):
+        run(storage, 2)
+    assert storage.read_bytes() == before
     assert run(storage, 2)[1] == [1]

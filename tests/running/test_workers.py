@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from contextlib import closing
@@ -177,3 +178,13 @@ def test_the_death_of_the_process_that_starts_workers_costs_no_job():
     results = list(run_jobs(make_square, range(4), 2))
     death.join()
     assert sorted(results) == [(job, job * job) for job in range(4)]
+
+
+def test_too_long_a_path_of_temporary_files_is_told_with_what_to_do(monkeypatch, tmp_path):
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setitem(multiprocessing.current_process()._config, "tempdir", str(folder))
+    monkeypatch.setattr(forkserver, "ensure_running", forkserver.ForkServer().ensure_running)
+    with pytest.raises(ValueError, match=rf"too long a path for worker processes: {folder}\. Set TMPDIR to a folder"):
+        start_server()

@@ -1,9 +1,12 @@
+import time
+
 import numpy as np
 import pytest
 
 from magic_pomdp.scene import Circle, Line, Polygon, Scene, Text, Track, box, rectangle
 
 pytest.importorskip("matplotlib")
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from magic_pomdp.show.drawing import _between, _draw_frame, palette
@@ -21,6 +24,42 @@ def test_a_frame_holds_every_shape():
     assert [line.get_color() for line in axes.lines] == [palette("light")["goal"], "#123456"]
     assert [text.get_text() for text in axes.texts] == ["here"]
     assert len(axes.collections[0].get_offsets()) == 2
+
+
+def pixels(*shapes):
+    """A picture of 100 by 100 of a view from -1 to 1."""
+    figure = Figure(figsize=(1, 1), dpi=100)
+    axes = figure.add_axes((0, 0, 1, 1))
+    nobody = np.zeros((1, 2))
+    _draw_frame(axes, Scene((-1, -1, 1, 1), shapes), (), nobody, nobody)
+    axes.axis("off")
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return np.asarray(canvas.buffer_rgba())[..., :3].astype(int)
+
+
+@pytest.mark.parametrize("place", [(0.0, 3e4), (2.2e4, 2.2e4), (-3e4, 0.3), (0.0, 2.9e4), (0.0, 3.1e4), (0.0, 0.0)])
+def test_of_a_vast_circle_one_sees_an_edge(place):
+    side = np.linspace(-0.99, 0.99, 100)
+    within = 3e4 - np.hypot(side[None, :] - place[0], side[::-1, None] - place[1])  # metres from the edge
+    painted = (pixels(Circle(*place, 3e4)) != pixels()).any(axis=2)
+    assert painted[within > 0.03].all()
+    assert not painted[within < -0.03].any()
+    painted = (pixels(Circle(*place, 3e4, filled=False)) != pixels()).any(axis=2)
+    assert painted[abs(within) < 0.01].all()
+    assert not painted[abs(within) > 0.06].any()
+
+
+@pytest.mark.parametrize("shape", [Circle(0, 0, 1e99), Circle(1e99, 0, 1e99), Circle(0, 5e15, 1e16, filled=False)])
+def test_a_circle_of_any_size_is_drawn_at_once(shape):
+    started = time.process_time()
+    pixels(shape)
+    assert time.process_time() < started + 2.0
+
+
+def test_a_dashed_line_of_hardly_any_width_is_drawn_at_once():
+    lines = [Line([(-1, -1), (1, 1)], "goal", width, dashed=True) for width in (0.0, 1e-320, 1e-9)]
+    assert (pixels(*lines) == pixels()).all()
 
 
 def test_both_themes_know_the_same_roles():

@@ -101,6 +101,12 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
+def in_short(text: str, most: int = _LONGEST) -> str:
+    """What a file tells, in a sentence: printable, and cut after so many letters."""
+    shown = printable(text[: most + 1])
+    return shown if len(shown) <= most else f"{shown[:most]}…"
+
+
 def check_amount(content: bytes, source: str) -> None:
     """A ValueError if JSON is more than is read."""
     if len(content) > MOST_BYTES:

@@ -6,6 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 
 def check_writable(path: Path) -> Path:
@@ -35,16 +39,24 @@ def make_folder(folder: Path) -> Path:
 
 
 @contextmanager
-def claimed(folder: Path) -> Iterator[None]:
-    """A folder for this process alone, until it ends in whatever way; a ValueError if another one has it."""
+def claimed(place: Path) -> "Iterator[FileLock]":
+    """A folder or a file for this process alone, until it ends in whatever way; a ValueError if another one has it.
+    Gives the lock, which who has it may take again."""
     from filelock import FileLock, Timeout  # takes longer to import than all else here
 
+    folder = place.is_dir()
+    lock = FileLock(place / ".lock" if folder else place.with_name(f".{place.name}.lock"))
     try:
-        lock = FileLock(folder / ".lock").acquire(timeout=0.0)
+        lock.acquire(timeout=0.0)
     except Timeout:
-        raise ValueError(f"Another process is at work in {folder}: wait for it, or choose another folder.") from None
-    with lock:
-        yield
+        where, what = ("in", "folder") if folder else ("on", "file")
+        raise ValueError(
+            f"Another process is at work {where} {place}: wait for it, or choose another {what}."
+        ) from None
+    try:
+        yield lock
+    finally:
+        lock.release()
 
 
 def save_bytes(path: Path, content: bytes) -> None:

@@ -14,7 +14,7 @@ import msgspec
 from magic_pomdp.core.parameters import derived_digest
 from magic_pomdp.core.places import nearest
 from magic_pomdp.core.randomness import check_seed
-from magic_pomdp.core.reading import convert, printable, read_json
+from magic_pomdp.core.reading import convert, in_short, read_json
 from magic_pomdp.core.saving import check_writable, make_folder, save_bytes
 from magic_pomdp.core.settings import SettingValue, setting_kinds, settings_of
 from magic_pomdp.core.task import Task, task_name
@@ -286,7 +286,7 @@ def _check_question(folder: Path, asked: AblationQuestion) -> None:
     if different:
         values = ", ".join(f"{name.replace('_', ' ')} {known_facts.get(name)}" for name in different)
         raise ValueError(
-            f"The ablation in {folder} was begun with {printable(values)}: ask the same, or choose another folder."
+            f"The ablation in {folder} was begun with {in_short(values, 600)}: ask the same, or choose another folder."
         )
     if known.derived and known.derived != asked.derived:
         raise ValueError(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from magic_pomdp.core.reading import printable, read_json
+from magic_pomdp.core.reading import in_short, read_json
 from magic_pomdp.learning.settings import CHANGEABLE, SETTINGS, complete
 from magic_pomdp.results.base import Plain, Scalar
 from magic_pomdp.results.metrics import METRICS, EvaluationReport, read_metrics
@@ -19,7 +19,7 @@ def read_curves(folders: Sequence[Path], handcrafted: float | None = None) -> Cu
     asked = [_asked(folder) for folder in folders]
     tasks = list(dict.fromkeys(one.task for one in asked))
     if len(tasks) > 1:
-        names = printable(", ".join(tasks))
+        names = in_short(", ".join(map(in_short, tasks)), 600)
         raise ValueError(f"These trainings are for several tasks ({names}): draw one task at a time.")
     labels = _labels(folders, [one.facts() for one in asked])
     curves = [Curve(label=label, points=_points(folder)) for label, folder in zip(labels, folders, strict=True)]

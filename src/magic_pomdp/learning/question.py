@@ -8,7 +8,7 @@ import msgspec
 
 from magic_pomdp import __version__
 from magic_pomdp.core.parameters import derived_digest, parameter_fields, parameter_values
-from magic_pomdp.core.reading import printable, read_json
+from magic_pomdp.core.reading import in_short, read_json
 from magic_pomdp.core.registry import task_names
 from magic_pomdp.core.saving import save_bytes
 from magic_pomdp.core.settings import SettingValue, default_of
@@ -59,8 +59,8 @@ class TrainingQuestion(msgspec.Struct, frozen=True, kw_only=True):
         ):
             if known != mine:
                 raise ValueError(
-                    f"The training in {folder} has another {what} ({printable(str(known))}): resume it with that, or "
-                    "choose another folder."
+                    f"The training in {folder} has another {what} ({in_short(str(known), 600)}): resume it with that, "
+                    "or choose another folder."
                 )
         if stored.derived and stored.derived != self.derived:
             raise ValueError(
@@ -70,7 +70,9 @@ class TrainingQuestion(msgspec.Struct, frozen=True, kw_only=True):
         different = settings.differences(stored.settings)
         if different:
             values = ", ".join(f"{name} {complete(stored.settings)[name]}" for name in different)
-            raise ValueError(f"The training in {folder} was begun with {printable(values)}: resume it with the same.")
+            raise ValueError(
+                f"The training in {folder} was begun with {in_short(values, 600)}: resume it with the same."
+            )
 
 
 def read_question(path: Path) -> TrainingQuestion:

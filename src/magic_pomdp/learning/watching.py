@@ -1,10 +1,12 @@
 """What a person sees of a training: a live table or plain lines, a file of metrics, TensorBoard, a learning curve."""
 
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from socket import gethostname
 from types import TracebackType
 from typing import Any
 
@@ -93,28 +95,40 @@ def draw_curve(path: Path, title: str, history: Sequence[EvaluationReport]) -> N
 
 
 class TensorBoard(Watch):
-    """The same numbers for TensorBoard."""
+    """The same numbers for TensorBoard. Its own writer has a thread, which ends with a traceback where there is no room
+    for its file."""
 
     def __init__(self, folder: Path) -> None:
-        from torch.utils.tensorboard import SummaryWriter
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.compat.proto.summary_pb2 import Summary
+        from tensorboard.summary.writer.record_writer import RecordWriter
 
-        self._writer = SummaryWriter(str(folder / "tensorboard"))
-
-    def __exit__(self, *_: Any) -> None:
-        self._writer.close()
+        self._event, self._summary, self._writer = Event, Summary, RecordWriter
+        self.path = folder / "tensorboard" / f"events.out.tfevents.{time.time():.6f}.{gethostname()}.{os.getpid()}"
+        with naming(self.path):
+            self.path.parent.mkdir(exist_ok=True)
+        self._add(file_version="brain.Event:2")
 
     def progress(self, report: Progress) -> None:
-        self._add("training", report, report.updates)
+        self._tell("training", report, report.updates)
         if report.measured is not None:
-            self._add("training", report.measured, report.updates)
+            self._tell("training", report.measured, report.updates)
 
     def evaluated(self, report: EvaluationReport, history: Sequence[EvaluationReport]) -> None:
-        self._add("evaluation", report, report.updates)
+        self._tell("evaluation", report, report.updates)
 
-    def _add(self, group: str, numbers: msgspec.Struct, updates: int) -> None:
-        for name, value in msgspec.structs.asdict(numbers).items():
-            if isinstance(value, int | float) and not isinstance(value, bool) and name != "updates":
-                self._writer.add_scalar(f"{group}/{name}", value, updates)
+    def _tell(self, group: str, numbers: msgspec.Struct, updates: int) -> None:
+        values = [
+            self._summary.Value(tag=f"{group}/{name}", simple_value=value)
+            for name, value in msgspec.structs.asdict(numbers).items()
+            if isinstance(value, int | float) and not isinstance(value, bool) and name != "updates"
+        ]
+        self._add(step=updates, summary=self._summary(value=values))
+
+    def _add(self, **content: Any) -> None:
+        event = self._event(wall_time=time.time(), **content)
+        with naming(self.path), self.path.open("ab") as file:
+            self._writer(file).write(event.SerializeToString())
 
 
 class Lines(Watch):

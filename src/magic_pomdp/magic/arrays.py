@@ -10,7 +10,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from magic_pomdp.core.reading import Damaged, convert, plain_json, printable
+from magic_pomdp.core.reading import Damaged, convert, in_short, plain_json
 from magic_pomdp.core.saving import save_bytes
 
 _ENTRY, _DIGEST = "magic-pomdp", "digest"
@@ -58,7 +58,7 @@ def load_arrays(path: Path, about: type[_About], most: int = _MOST_BYTES) -> tup
     found = plain.get("kind") if isinstance(plain, dict) else None
     if found != kind:
         raise ValueError(
-            f"{path} is no {kind}, or was made by another version of magic-pomdp: its kind is {printable(repr(found))}."
+            f"{path} is no {kind}, or was made by another version of magic-pomdp: its kind is {in_short(repr(found))}."
         )
     return arrays, convert(plain, about, str(path))
 
@@ -70,7 +70,7 @@ def check_arrays(
     `unlimited` may hold −∞."""
     for name in sorted(arrays.keys() ^ shapes.keys()):
         expected = "is missing" if name in shapes else "is none that is expected"
-        raise Damaged(f"{path} is damaged: the array {printable(name)} {expected}.")
+        raise Damaged(f"{path} is damaged: the array {in_short(name)} {expected}.")
     for name, shape in shapes.items():
         array = arrays[name]
         if array.shape != shape or array.dtype != np.float32:
@@ -99,7 +99,7 @@ def _read(path: Path, kind: object, most: int) -> tuple[dict[str, np.ndarray], d
                 raise ValueError(f"it holds {len(names):,} arrays")
             return {name: file.get_tensor(name) for name in names} if _ENTRY in metadata else {}, metadata
     except (SafetensorError, OSError, ValueError, TypeError, AttributeError, KeyError) as error:
-        raise Damaged(f"{path} is damaged, or no {kind} at all ({printable(str(error))}).") from None
+        raise Damaged(f"{path} is damaged, or no {kind} at all ({in_short(str(error))}).") from None
 
 
 def _digest(arrays: Mapping[str, np.ndarray], text: str) -> str:

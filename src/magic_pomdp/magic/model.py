@@ -12,7 +12,7 @@ import numpy as np
 from magic_pomdp import __version__
 from magic_pomdp.core.places import nearest
 from magic_pomdp.core.randomness import check_seed
-from magic_pomdp.core.reading import Damaged, printable
+from magic_pomdp.core.reading import Damaged, in_short
 from magic_pomdp.core.settings import SettingValue
 from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.macros.spaces import MacroSpace, SpaceDescription, check_length
@@ -106,7 +106,7 @@ class Model:
     def space_for(self, task: Task) -> MacroSpace:
         """The macro-action space of a task that this model fills, or a ValueError that says why it does not fit."""
         if self.card.task != task_name(task):
-            known = printable(self.card.task)
+            known = in_short(self.card.task)
             raise ValueError(f"The model {self.name} was trained for {known}, not for {task_name(task)}.")
         space = task.macro_space(self.macro_length)
         if space.describe() != self.card.space:
@@ -194,4 +194,4 @@ def _shipped(path: Path) -> Model:
 
 
 def _words(space: SpaceDescription) -> str:
-    return printable(", ".join(f"{name} {value}" for name, value in space.items()))
+    return in_short(", ".join(in_short(f"{name} {value}", 60) for name, value in space.items()), 600)

@@ -14,12 +14,12 @@ _BEGINNING = b'{"op_code"'
 
 
 class Journal(JournalFileBackend):
-    """Optuna's own file, in which no half line stays if there is no room for a whole one."""
+    """Optuna's own file, in which no half line stays if there is no room for a whole one. It is claimed by the lock."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, lock: FileLock) -> None:
         # optuna's own lock would outlive a search that is killed, by half a minute; the system frees this one at once
-        lock: Any = FileLock(path.with_name(f".{path.name}.lock"))
-        super().__init__(str(path), lock)
+        has_what_optuna_calls: Any = lock
+        super().__init__(str(path), has_what_optuna_calls)
         self.path = path
         self.failure: OSError | None = None
         """Why the last line could not be written; optuna hides it."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from magic_pomdp.core.reading import Damaged, convert, printable
+from magic_pomdp.core.reading import Damaged, convert, in_short
+from magic_pomdp.core.saving import claimed
 from magic_pomdp.core.settings import Range, settings_of
 from magic_pomdp.core.task import Task
 from magic_pomdp.results.base import Plain
@@ -18,6 +19,7 @@ from magic_pomdp.running.factory import PlannerFactory
 
 if TYPE_CHECKING:
     import optuna
+    from filelock import FileLock
 
     from magic_pomdp.running.journal import Journal
 
@@ -40,8 +42,9 @@ def tune(
     tried is what the planner's settings declare, and where.
 
     The planner's present settings are the first trial. Each trial runs the same episodes and is stored as it ends, so
-    an interrupted search, or one that a full disk has stopped, loses one trial at most. `on_trial` is called with the
-    number of each, and what it found; `on_note` with a sentence if the file had to be mended.
+    an interrupted search, or one that a full disk has stopped, loses one trial at most. The file is for one process at
+    a time: a second one gets a ValueError. `on_trial` is called with the number of each, and what it found; `on_note`
+    with a sentence if the file had to be mended.
     """
     from optuna.trial import TrialState
 
@@ -52,9 +55,7 @@ def tune(
     if not ranges:
         raise ValueError(f"The settings of {factory.name} do not say where to look for better ones.")
     about = describe(task, factory, seed)
-    study, journal = _open_study(storage, _question(about, ranges, episodes), seed, on_note)
-    if not study.get_trials(states=[TrialState.COMPLETE, TrialState.WAITING]):  # new, or interrupted in its first trial
-        study.enqueue_trial({name: _within(about.settings[name], where) for name, where in ranges.items()})
+    question = _question(about, ranges, episodes)
 
     def attempt(trial: "optuna.Trial") -> float:
         settings = {name: _suggest(trial, name, where) for name, where in ranges.items()}
@@ -66,20 +67,26 @@ def tune(
             on_trial(trial.number, result)
         return found.return_mean
 
-    finished = len(study.get_trials(states=[TrialState.COMPLETE]))
-    try:
-        study.optimize(attempt, n_trials=max(0, trials - finished))
-    except AssertionError:
-        if journal.failure is not None:
-            raise journal.failure from None
-        raise
-    found = [_result(trial, storage) for trial in study.get_trials(states=[TrialState.COMPLETE])]
+    with claimed(storage) as lock:
+        study, journal = _open_study(storage, lock, question, seed, on_note)
+        if not study.get_trials(
+            states=[TrialState.COMPLETE, TrialState.WAITING]
+        ):  # new, or interrupted in its first trial
+            study.enqueue_trial({name: _within(about.settings[name], where) for name, where in ranges.items()})
+        finished = len(study.get_trials(states=[TrialState.COMPLETE]))
+        try:
+            study.optimize(attempt, n_trials=max(0, trials - finished))
+        except AssertionError:
+            if journal.failure is not None:
+                raise journal.failure from None
+            raise
+        found = [_result(trial, storage) for trial in study.get_trials(states=[TrialState.COMPLETE])]
     found.sort(key=lambda trial: -trial.return_mean)
     return Tuning(task=about.task, planner=about.planner, trials=tuple(found))
 
 
 def _open_study(
-    storage: Path, question: dict[str, Plain], seed: int, on_note: Callable[[str], None] | None
+    storage: Path, lock: "FileLock", question: dict[str, Plain], seed: int, on_note: Callable[[str], None] | None
 ) -> "tuple[optuna.Study, Journal]":
     """The search that a file holds, or a new one, and the file; a ValueError if it is damaged, or asks for something
     else."""
@@ -92,7 +99,7 @@ def _open_study(
     check_journal(storage)
     if cut_half_line(storage) and on_note is not None:
         on_note(f"{storage} ended in half a line, which is cut off: it goes on with what was whole.")
-    journal = Journal(storage)
+    journal = Journal(storage, lock)
     try:
         kept = JournalStorage(journal)
         if storage.stat().st_size > 0:
@@ -104,6 +111,8 @@ def _open_study(
         raise
     except Exception as error:  # whatever optuna makes of a line that it has not written
         raise Damaged(f"{storage} is damaged: optuna cannot go on with it ({type(error).__name__}).") from None
+    if study.directions != [optuna.study.StudyDirection.MAXIMIZE]:
+        raise Damaged(f"{storage} is damaged: it does not look for the highest return.")
     for trial in trials:
         if trial.state == optuna.trial.TrialState.COMPLETE:
             _result(trial, storage)  # damaged ones are found here
@@ -126,7 +135,7 @@ def _how_different(stored: Any, question: dict[str, Plain]) -> str:
     changed = [name for name in question if stored.get(name) != question[name]]
     if changed == ["code"]:
         return "of other code, or of other content of a file that the task reads: name another file"
-    values = printable(", ".join(f"{name} {stored.get(name)}" for name in changed))
+    values = in_short(", ".join(f"{name} {stored.get(name)}" for name in changed), 600)
     return f"with {values}: name another file, or ask for the same"
 
 
@@ -162,6 +171,8 @@ def _within(value: object, where: Range) -> float:
 
 def _result(trial: "optuna.trial.FrozenTrial", storage: Path) -> Trial:
     """What a trial has found, as the file tells it."""
-    error = trial.user_attrs.get("return_stderr", 0.0)
-    plain = {"settings": trial.params, "return_mean": trial.value, "return_stderr": error}
+    returns, error = trial.values or [], trial.user_attrs.get("return_stderr", 0.0)
+    if len(returns) != 1:
+        raise Damaged(f"Trial {trial.number} of {storage} is damaged: expected one return, not {len(returns)}.")
+    plain = {"settings": trial.params, "return_mean": returns[0], "return_stderr": error}
     return convert(plain, Trial, f"Trial {trial.number} of {storage}")

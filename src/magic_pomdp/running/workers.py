@@ -9,7 +9,9 @@ import multiprocessing
 import os
 import pickle
 import signal
+import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,12 +23,17 @@ _Result = TypeVar("_Result")
 
 ATTEMPTS = 3
 """A job that has ended so many workers is given up."""
+_SOON = 0.3
+"""Seconds after which the system knows of a death that a closed connection has told."""
 PRELOADED = ["magic_pomdp.running.preload"]
 HINT = "`magic-pomdp check` looks for mistakes in a task; to see where, use `--workers 0` and set NUMBA_DISABLE_JIT=1"
 CRASH_HINT = "`magic-pomdp check` looks for mistakes in a task; `--debug` names an index that is out of bounds"
 
 _CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, getattr(signal, "SIGBUS", None)}
 """How a process ends that has written where it should not."""
+
+_TOO_LONG = "AF_UNIX path too long"
+"""How Python calls it; there is no number for it."""
 
 READY, DONE, FAILED, DIED = range(4)
 """What a worker's message says."""
@@ -49,7 +56,7 @@ def start_server() -> None:
     """Begin the imports that all workers share, without waiting for them."""
     if _context.get_start_method() == "forkserver":
         _context.set_forkserver_preload(PRELOADED)
-        with _interrupts_blocked(), _present_folder_left_out():
+        with _starting():
             forkserver.ensure_running()
 
 
@@ -159,14 +166,15 @@ def start_process(target: Callable[..., None], *args: Any) -> tuple[Any, connect
     `follow_parent`."""
     near_end, far_end = _context.Pipe()
     process = _context.Process(target=target, args=(far_end, *args), daemon=True)
-    with _interrupts_blocked(), _present_folder_left_out():
-        try:
-            process.start()
-        except (EOFError, ConnectionError):  # the server has died; there is another one now
+    with _starting():
+        for _ in range(ATTEMPTS):
             try:
                 process.start()
-            except (EOFError, ConnectionError):
-                raise JobFailed("The process that starts the workers ends before it has started one.") from None
+                break
+            except (EOFError, ConnectionError):  # the server has died; there is another one once the system knows
+                time.sleep(_SOON)
+        else:
+            raise JobFailed("The process that starts the workers ends before it has started one.")
     far_end.close()  # the process's is now the only one, so that its death ends the connection
     return process, near_end
 
@@ -230,6 +238,22 @@ def _end_with_parent() -> None:
     assert parent is not None
     parent.join()
     os._exit(1)
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    """Around the start of a process. What is too long there is the name of a socket, which lies among the temporary
+    files."""
+    with _interrupts_blocked(), _present_folder_left_out():
+        try:
+            yield
+        except OSError as error:
+            if _TOO_LONG not in str(error):
+                raise
+            raise ValueError(
+                f"The folder for temporary files has too long a path for worker processes: {tempfile.gettempdir()}. "
+                "Set TMPDIR to a folder with a shorter one, such as /tmp."
+            ) from None
 
 
 @contextmanager

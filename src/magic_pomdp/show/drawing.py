@@ -1,5 +1,6 @@
 """A moment of an episode on matplotlib's axes, from what the task says of its look. The page draws the same data."""
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,11 @@ from magic_pomdp.results.recording import RecordedEpisode, RecordedPlan
 
 _SHOWN = 400
 """Particles that are drawn."""
+_VAST = 1e4
+"""A circle with a radius of so many diagonals of the view has edges there that no pixel tells from straight lines. As
+the curve that it is, it would be drawn in pieces of a pixel, all around."""
+_THIN = 1 / 256
+"""Pixels below which a line leaves no trace. Dashes are as short as a line is thin, and would be countless."""
 _SHAPES, _PARTICLES, _TRAILS, _MACRO_ACTIONS, _SPRITES = 1, 2, 3, 4, 6
 """What lies above what."""
 
@@ -170,15 +176,19 @@ def _draw(axes: Axes, shape: Shape, colours: dict[str, str], zorder: int, scale:
             "lw": 0 if shape.filled else 2 * scale,
             "zorder": zorder,
         }
-        if isinstance(shape, Circle):
+        if isinstance(shape, Circle) and shape.radius < _VAST * _diagonal(axes):
             axes.add_patch(CirclePatch((shape.x, shape.y), shape.radius, **style))
+        elif isinstance(shape, Circle):
+            axes.add_patch(PolygonPatch(_part_in_view(axes, shape), **style))
         else:
             cos, sin = np.cos(shape.heading), np.sin(shape.heading)
             corners = _corners(shape.points) @ np.array([[cos, sin], [-sin, cos]]) + (shape.x, shape.y)
             axes.add_patch(PolygonPatch(corners, **style))
     elif isinstance(shape, Line):
         points, width = _corners(shape.points), shape.width * scale
-        axes.plot(points[:, 0], points[:, 1], "--" if shape.dashed else "-", color=colour, lw=width, zorder=zorder)
+        if width >= _THIN:
+            dashes = "--" if shape.dashed else "-"
+            axes.plot(points[:, 0], points[:, 1], dashes, color=colour, lw=width, zorder=zorder)
     elif isinstance(shape, Text) and _is_near(axes, shape):
         style = {"ha": "center", "va": "center", "fontsize": 9 * scale, "zorder": zorder, "parse_math": False}
         axes.text(shape.x, shape.y, printable(shape.text), color=colour, **style)
@@ -188,6 +198,24 @@ def _is_near(axes: Axes, words: Text) -> bool:
     """Whether words may be seen: they are not placed far outside the view, where a picture has no pixels."""
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
     return 2 * left - right <= words.x <= 2 * right - left and 2 * bottom - top <= words.y <= 2 * top - bottom
+
+
+def _diagonal(axes: Axes) -> float:
+    """Of the view."""
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    return math.hypot(right - left, top - bottom)
+
+
+def _part_in_view(axes: Axes, vast: Circle) -> np.ndarray:
+    """Corners of a square that looks the same in the view as a circle of which one sees one edge at most: its other
+    edges are outside."""
+    size, middle = _diagonal(axes), np.array([np.mean(axes.get_xlim()), np.mean(axes.get_ylim())])
+    away = middle - (vast.x, vast.y)
+    distance = math.hypot(*away)
+    outwards = away / distance if distance > 0.0 else np.array([1.0, 0.0])
+    edge = middle + outwards * np.clip(vast.radius - distance, -2.0 * size, 2.0 * size)
+    along, back = 2.0 * size * np.array([-outwards[1], outwards[0]]), 4.0 * size * outwards
+    return np.array([edge - along, edge + along, edge + along - back, edge - along - back])
 
 
 def _corners(points: Points) -> np.ndarray:

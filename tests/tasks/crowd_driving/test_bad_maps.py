@@ -4,12 +4,14 @@ import gzip
 import pickle
 import resource
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
 from magic_pomdp import make
 from magic_pomdp.tasks.crowd_driving.building import load_map
+from magic_pomdp.tasks.crowd_driving.roads import inside
 from magic_pomdp.tasks.crowd_driving.sumo import MOST_BYTES, read_sumo
 
 EDGE = '<edge id="{0}" from="{1}" to="{2}"><lane id="{0}_0" index="0" shape="{3}"/></edge>'
@@ -110,6 +112,16 @@ def test_a_map_that_makes_no_sense_gets_its_sentence(kind, tmp_path):
         make("crowd-driving", map=str(tmp_path / "map.net.xml"))
     assert str(refusal.value).startswith(("map.net.xml ", "The road network map.net.xml "))
     assert str(refusal.value).isprintable()
+
+
+def test_a_long_road_takes_little_time(tmp_path):
+    (tmp_path / "map.net.xml").write_text(f"<net>{WHOLE.replace('100,0', '100,25000')}</net>")
+    started = time.process_time()
+    road_map = load_map(tmp_path / "map.net.xml")
+    assert time.process_time() < started + 2.0
+    beyond = 1 << road_map.scene.exit_area(0)
+    assert inside(road_map.tables, 99.9, 24_900.0, beyond)
+    assert not inside(road_map.tables, 109.9, 24_900.0, beyond)
 
 
 def test_what_is_packed_is_unpacked_within_limits(tmp_path):

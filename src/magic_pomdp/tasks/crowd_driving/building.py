@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
-from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from magic_pomdp.core.reading import Damaged, printable, read_content
+from magic_pomdp.core.reading import Damaged, in_short, printable, read_content
+from magic_pomdp.tasks.crowd_driving.areas import SHORTER, build_areas
 from magic_pomdp.tasks.crowd_driving.gamma import FRONT, REAR, SIDE
 from magic_pomdp.tasks.crowd_driving.meskel import meskel_network, read_figures
 from magic_pomdp.tasks.crowd_driving.network import (
@@ -22,7 +20,6 @@ from magic_pomdp.tasks.crowd_driving.network import (
     shown,
 )
 from magic_pomdp.tasks.crowd_driving.roads import (
-    AREAS,
     BEYOND,
     GROUP,
     SAMPLES_PER_METRE,
@@ -33,29 +30,20 @@ from magic_pomdp.tasks.crowd_driving.roads import (
 from magic_pomdp.tasks.crowd_driving.scene import EXIT_LENGTH, RoadScene, junction_scene, meskel_scene
 from magic_pomdp.tasks.crowd_driving.sumo import MOST_BYTES, parse_sumo
 
-if TYPE_CHECKING:
-    from shapely import Geometry
-
 _VARIANTS = ("default", "reference")
 _ROUTE_REACH = 160.0
 """Routes go on for at least so many metres after the lane they begin with, if the road does."""
 _SCENE_RADIUS = 450.0
 """Of a SUMO network, the lanes that come within so many metres of the junction are used."""
-_AREA_CELL = 1.0
-"""Metres of a cell in which areas are looked up."""
 _MOST_LANES, _MOST_POINTS, _MOST_LANE_POINTS = 20_000, 100_000, 500
 """Of a SUMO network, the part that is used may have so many lanes, these so many points, and each so many."""
 _MOST_CROSSINGS = 50
 """A lane may cross itself so often: the strip around it has edges between all crossings."""
 _MOST_SAMPLES = 10_000_000
 """Tracks may have so many samples and points."""
-_MOST_CELLS, _MOST_LOOKS = 25_000_000, 2_000_000_000
-"""There may be so many cells, and so many of them to the left and to the right of edges of areas."""
 _FOR_EVER = 1.0
 """One could go round for ever in a ring of lanes that are no longer than this: cars follow their routes metre by
 metre."""
-_SHORTER = "split its long roads, or choose another junction"
-"""What to do with roads that are too long."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +97,7 @@ def _map_of(content: bytes, file: str, variant: str, junction: str | None) -> Ro
     except UnusableRoads as reason:
         raise Damaged(f"{file} is not a usable SUMO network: {reason}.") from None
     except shapely.errors.ShapelyError as error:
-        what = f"the shapes of its roads make no sense ({printable(str(error))})"
+        what = f"the shapes of its roads make no sense ({in_short(str(error))})"
         raise Damaged(f"{file} is not a usable SUMO network: {what}.") from None
     if not drivable:
         raise Damaged(
@@ -190,7 +178,7 @@ def _build_map(network: RoadNetwork, scene: RoadScene) -> RoadMap:
     spawning = {int(lane) for group, lane, _, _ in places if group == SPAWN}
     exits = {road: scene.exit_area(exit) for exit, road in enumerate(scene.exit_roads)}
     tracks, samples, links, routes = _build_tracks(network, spawning, exits)
-    tables = RoadTables(tracks, samples, links, places, *_build_areas(scene.areas))
+    tables = RoadTables(tracks, samples, links, places, *build_areas(scene.areas))
     return RoadMap(network, scene, routes, tables)
 
 
@@ -215,7 +203,7 @@ def _build_tracks(
         if sample_count + steps + point_count > _MOST_SAMPLES:
             raise UnusableRoads(
                 f"its roads and the routes on them add up to more than {_MOST_SAMPLES / SAMPLES_PER_METRE / 1000:,.0f} "
-                f"km; {_SHORTER}"
+                f"km; {SHORTER}"
             )
         at = SPACING * np.minimum(np.arange(steps + 2), steps)
         samples.append(points_at(at, points, arcs))
@@ -289,57 +277,3 @@ def _has_start_on_road(road_map: RoadMap) -> bool:
         if shapely.intersects_xy(roads[int(entry)], x, y).all(axis=1).any():
             return True
     return False
-
-
-def _build_areas(areas: "tuple[Geometry, ...]") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """`area_grid`, `area_cells`, `area_rows` and `area_edges`."""
-    import shapely
-
-    edges = []
-    for number, area in enumerate(areas):
-        for ring in shapely.get_rings(shapely.get_parts(area)):
-            for side in pairwise(ring.coords):
-                low, high = sorted(side, key=itemgetter(1))
-                edges.append((low[1], high[1], low[0], high[0], number))
-    edge_table = np.array(edges)
-    west, south = np.floor([edge_table[:, 2:4].min(), edge_table[:, 0].min()]) - _AREA_CELL
-    columns, rows = (
-        int(np.ceil(extent / _AREA_CELL)) + 2
-        for extent in (edge_table[:, 2:4].max() - west, edge_table[:, 1].max() - south)
-    )
-    edge_rows = (np.floor(edge_table[:, 1]) - np.floor(edge_table[:, 0]) + 2.0).sum()
-    if columns * rows > _MOST_CELLS or edge_rows * columns > _MOST_LOOKS:
-        raise UnusableRoads(
-            f"the roads around its junction reach {columns * _AREA_CELL / 1000:,.1f} km from west to east and "
-            f"{rows * _AREA_CELL / 1000:,.1f} km from south to north, which is too far for their {len(edges):,} edges "
-            f"to be looked up by the metre; {_SHORTER}"
-        )
-    cells = np.zeros((rows, columns), dtype=np.int64)
-    row_edges: list[np.ndarray] = []
-    middles = west + _AREA_CELL * (np.arange(columns) + 0.5)
-    for row in range(rows):
-        bottom = south + row * _AREA_CELL
-        here = edge_table[(edge_table[:, 0] <= bottom + _AREA_CELL) & (edge_table[:, 1] >= bottom)]
-        for low, high, low_x, high_x, number in here:
-            ends = [low_x, high_x]
-            if high > low:
-                slope = (high_x - low_x) / (high - low)
-                ends = [low_x + slope * (min(max(y, low), high) - low) for y in (bottom, bottom + _AREA_CELL)]
-            first, last = (min(ends) - west) / _AREA_CELL - 1e-6, (max(ends) - west) / _AREA_CELL + 1e-6
-            cells[row, int(first) : int(last) + 1] |= 1 << (AREAS + int(number))
-        rising = here[here[:, 1] > here[:, 0]]
-        slopes = (rising[:, 3] - rising[:, 2]) / (rising[:, 1] - rising[:, 0])
-        row_edges.append(np.column_stack([rising[:, :3], slopes, rising[:, 4]]))
-        cells[row] |= _inside_bits(row_edges[-1], middles, bottom + 0.5 * _AREA_CELL) & ~(cells[row] >> AREAS)
-    starts = np.cumsum([0, *(len(part) for part in row_edges)], dtype=np.int64)
-    grid = np.array([west, south, _AREA_CELL, columns, rows])
-    return grid, cells, starts, np.ascontiguousarray(np.concatenate(row_edges))
-
-
-def _inside_bits(edges: np.ndarray, xs: np.ndarray, y: float) -> np.ndarray:
-    """The bits of the areas that points of one height are in: those whose edges they see an odd number of."""
-    bits = np.zeros(len(xs), dtype=np.int64)
-    for low, high, low_x, slope, number in edges:
-        if low <= y < high:
-            bits ^= np.where(xs < low_x + (y - low) * slope, 1 << int(number), 0)
-    return bits

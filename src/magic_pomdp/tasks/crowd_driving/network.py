@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from magic_pomdp.core.reading import printable
+from magic_pomdp.core.reading import in_short
 
 if TYPE_CHECKING:
     from shapely import LineString
@@ -29,7 +29,7 @@ class UnusableRoads(ValueError):
 
 def shown(name: str) -> str:
     """A name from a file, for a message."""
-    return printable(name if len(name) <= 60 else f"{name[:60]}…")
+    return in_short(name, 60)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from magic_pomdp.core.reading import Damaged, printable, read_content
+from magic_pomdp.core.reading import Damaged, in_short, printable, read_content
 from magic_pomdp.tasks.crowd_driving.network import Junction, Lane, RoadNetwork, shown
 
 _DEFAULT_WIDTH = 3.2
@@ -52,7 +52,7 @@ def parse_sumo(content: bytes, file: str, turnarounds: bool = True) -> RoadNetwo
     except Damaged:
         raise
     except (LookupError, ValueError, ElementTree.ParseError) as error:  # of encodings that nobody knows, too
-        reason = printable(str(error))
+        reason = in_short(str(error))
         raise Damaged(f"{file} is not a SUMO network, for it is not well-formed XML: {reason}.") from None
     if not contents.lanes:
         raise Damaged(f"The road network {file} has no lane that cars may use.")
