@@ -1,20 +1,41 @@
-"""Functions that only ever become a part of a kernel, compiled for that alone.
+"""Functions that become a part of kernels, compiled for that alone.
 
 Numba makes machine code of every function that a kernel calls, and optimises it, with all that it calls in turn, before
 it does the same for the kernel itself: what lies eight calls deep is optimised eight times. A *part* is only
-translated. It is optimised once, with the kernel that it becomes a part of, and cannot be called from Python.
+translated. It is optimised once, with the kernel that it becomes a part of. If Python calls it, it is compiled as any
+other function.
 """
 
+from functools import cached_property
 from typing import Any
 
-from numba import njit
+from numba import config, njit
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.registry import CPUDispatcher
 
 
 def part(**options: Any) -> Any:
     """Decorates a part; takes the options of numba's `njit`."""
-    return njit(error_model="numpy", pipeline_class=_PartCompiler, **options)
+    options = {"nopython": True, "boundscheck": None, "error_model": "numpy", **options}
+
+    def decorate(function: Any) -> Any:
+        if config.DISABLE_JIT:
+            return function
+        return _Part(py_func=function, targetoptions=options, pipeline_class=_PartCompiler)
+
+    return decorate
+
+
+class _Part(CPUDispatcher):
+    """What numba knows of a part."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._whole(*arguments)
+
+    @cached_property
+    def _whole(self) -> Any:
+        return njit(error_model="numpy")(self.py_func)
 
 
 class _PartLibrary(JITCodeLibrary):
@@ -41,7 +62,7 @@ class _PartCompiler(Compiler):
 
     def compile_extra(self, func: Any) -> Any:
         result = super().compile_extra(func)
-        name: Any = {}.__getitem__  # numba knows a function by what Python would call; this is unique, and would refuse
+        name: Any = {}.__getitem__  # numba knows a function by what Python would call; this is nobody else's
         result.target_context.insert_user_function(name, result.fndesc, [result.library])
         return result._replace(entry_point=name)
 
