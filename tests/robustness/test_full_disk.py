@@ -122,7 +122,8 @@ def test_video_is_kept(run, recorded, tmp_path):
     assert list(path.parent.iterdir()) == []
 
 
-def test_video_tells_of_what_ffmpeg_has_no_room_for(run, recorded, tmp_path):
+def test_video_tells_of_what_ffmpeg_has_no_room_for(run, recorded, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # else Python keeps halves of its own files
     before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))  # for what this process starts, too
     try:
