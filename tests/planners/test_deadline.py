@@ -7,7 +7,7 @@ from magic_pomdp import Belief, Budget, MacroActions, MacroDespot, make
 from magic_pomdp.core.clock import FOREVER, deadline_after, is_late, now
 from magic_pomdp.planners import MacroDespotSettings, team
 from magic_pomdp.planners.tree import NO_BRANCH, NO_NODE, ROOT
-from magic_pomdp.planners.trials import extend
+from magic_pomdp.planners.trials import MY_OWN, extend
 from magic_pomdp.tasks.tiger import LISTEN, Tiger
 
 pytestmark = pytest.mark.jit_off
@@ -74,7 +74,7 @@ def test_an_interrupted_search_is_valid_and_goes_on(policy, pieces, monkeypatch,
     for _ in range(1_000):
         clock.left = clock.pieces
         parts = search._tree, search._bench, search._desks[0]
-        finished = extend(search._tasks[0], known, choices, search._rules, *parts, 10**9, FOREVER - 1)
+        finished = extend(search._tasks[0], known, choices, search._rules, *parts, 10**9, FOREVER - 1, MY_OWN)
         root, counters = search._tree.nodes[ROOT], search._tree.counters[0]
         assert root.lower <= root.upper + 1e-9
         assert root.lower <= expected.upper + 1e-9

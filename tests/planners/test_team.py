@@ -73,7 +73,7 @@ def test_planners_of_one_task_plan_at_the_same_time():
 
 def test_a_team_can_be_sent_to_another_process():
     team = Team(3)
-    with team.helping(lambda number: None):
+    with team.helping(lambda number, search: None):
         pass
     assert pickle.loads(pickle.dumps(team)).threads == 3
 

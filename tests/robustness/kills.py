@@ -128,10 +128,12 @@ class Killer:
             began = time.monotonic()
             process = command.start(folder, self.environment)
             killed = disturbed and self._strike(process, victim, moment)
-            if disturbed and not killed:  # it had ended before
-                self._give_back(command)
             code, err = self._finish(command, process)
-            spent += time.monotonic() - began
+            took = time.monotonic() - began
+            spent += took
+            if disturbed and not killed:  # it had ended before; the next one may meet a command as quick
+                self._give_back(command)
+                self.seconds[command.name] = min(self.seconds[command.name], took)
             wrong += self._look(command, folder, process, killed and victim == "whole", code, err)
             after = command.finished(folder)
             lost += _missing(command, known, after)
@@ -154,7 +156,8 @@ class Killer:
 
     def _strike(self, process, victim, moment) -> bool:
         """Kill at a moment; a worker, as soon after it as there is one. Whether there was still something to kill."""
-        time.sleep(moment)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(moment)
         while process.poll() is None:
             if victim == "whole":
                 os.kill(process.pid, signal.SIGKILL)

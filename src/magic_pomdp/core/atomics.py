@@ -50,7 +50,7 @@ def _address(context, builder, view, words, index):
 @intrinsic
 def _load(typingctx, words, index):
     def codegen(context, builder, signature, arguments):
-        return builder.load_atomic(_address(context, builder, words, *arguments), "acquire", 8)
+        return builder.load_atomic(_address(context, builder, words, *arguments), "seq_cst", 8)
 
     return types.int64(words, types.intp), codegen
 
@@ -67,7 +67,7 @@ def _store(typingctx, words, index, value):
 @intrinsic
 def _add(typingctx, words, index, value):
     def codegen(context, builder, signature, arguments):
-        builder.atomic_rmw("add", _address(context, builder, words, *arguments[:2]), arguments[2], "acq_rel")
+        builder.atomic_rmw("add", _address(context, builder, words, *arguments[:2]), arguments[2], "seq_cst")
         return context.get_dummy_value()
 
     return types.none(words, types.intp, types.int64), codegen

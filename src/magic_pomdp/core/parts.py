@@ -9,7 +9,7 @@ other function.
 from functools import cached_property
 from typing import Any
 
-from numba import config, njit
+from numba import config, njit, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
@@ -33,9 +33,19 @@ class _Part(CPUDispatcher):
     def __call__(self, *arguments: Any) -> Any:
         return self._whole(*arguments)
 
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """One version for all whole numbers, known or not when this is compiled, and however short."""
+        return super().get_call_template(tuple(map(_widened, args)), {name: _widened(kws[name]) for name in kws})
+
     @cached_property
     def _whole(self) -> Any:
         return njit(error_model="numpy")(self.py_func)
+
+
+def _widened(kind: types.Type) -> types.Type:
+    kind = types.unliteral(kind)
+    short = isinstance(kind, types.Integer) and kind.signed and kind.bitwidth < types.int64.bitwidth
+    return types.int64 if short else kind
 
 
 class _PartLibrary(JITCodeLibrary):

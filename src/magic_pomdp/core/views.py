@@ -12,6 +12,7 @@ the one build is never taken for the other's.
 
 import operator
 
+from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.core.errors import TypingError
@@ -24,7 +25,7 @@ from numba.extending import (
     register_model,
 )
 
-from magic_pomdp.core.compiling import TaskType, compiled_call
+from magic_pomdp.core.compiling import TaskType, compiled_call, inlined
 
 
 class ViewType(types.Type):
@@ -103,10 +104,13 @@ def _unpack_indices(context, builder, view_type: ViewType, view, index_type, ind
     else:
         members = [(index_type, index)]
     indices = [context.cast(builder, value, kind, types.intp) for kind, value in members]
+    sizes = cgutils.unpack_tuple(builder, view.shape)[: len(indices)]
     if not view_type.checked:
+        if _wraps(index_type):
+            negative = builder.icmp_signed("<", indices[0], context.get_constant(types.intp, 0))
+            indices = [builder.select(negative, builder.add(indices[0], sizes[0]), indices[0])]
         return indices
     wraps = context.get_constant(types.boolean, _wraps(index_type))
-    sizes = cgutils.unpack_tuple(builder, view.shape)[: len(indices)]
     axes = [context.get_constant(types.intp, axis) for axis in range(len(indices))]
     check = compiled_call(context, types.Dispatcher(_within), (types.intp, types.intp, types.intp, types.boolean))
     return [check(builder, (*one, wraps)) for one in zip(indices, sizes, axes, strict=True)]
@@ -137,35 +141,78 @@ def _index_count(index: types.Type) -> int:
     return len(index) if isinstance(index, types.BaseTuple) else 1
 
 
-@intrinsic
-def _load(typingctx, view, index):
-    rest = view.ndim - _index_count(index)
-    result = view.dtype if rest == 0 else ViewType(view.dtype, rest, view.checked)
-
-    def codegen(context, builder, signature, arguments):
-        source = cgutils.create_struct_proxy(view)(context, builder, value=arguments[0])
-        indices = _unpack_indices(context, builder, view, source, signature.args[1], arguments[1])
-        pointer = _pointer(context, builder, view, source, indices)
-        if rest == 0:
-            return context.unpack_value(builder, view.dtype, pointer)
-        row = cgutils.create_struct_proxy(result)(context, builder)
-        row.data = pointer
-        row.shape = cgutils.pack_array(builder, cgutils.unpack_tuple(builder, source.shape)[-rest:])
-        return row._getvalue()
-
-    return result(view, index), codegen
+def _is_place(view: types.Type, index: types.Type) -> bool:
+    """Whether this is a view, and an index of an element or a row of it."""
+    members = index.types if isinstance(index, types.BaseTuple) else (index,)
+    return (
+        isinstance(view, ViewType)
+        and all(isinstance(member, types.Integer) for member in members)
+        and len(members) <= view.ndim
+    )
 
 
-@intrinsic
-def _store(typingctx, view, index, value):
-    def codegen(context, builder, signature, arguments):
-        target = cgutils.create_struct_proxy(view)(context, builder, value=arguments[0])
-        indices = _unpack_indices(context, builder, view, target, signature.args[1], arguments[1])
-        item = context.cast(builder, arguments[2], signature.args[2], view.dtype)
-        context.pack_value(builder, view.dtype, item, _pointer(context, builder, view, target, indices))
-        return context.get_dummy_value()
+# These three are used so often that numba's usual way, a compiled function for each kind of view and index, would be a
+# quarter of the time to compile.
 
-    return types.none(view, index, value), codegen
+
+@infer_global(operator.getitem)
+class _GetItem(AbstractTemplate):
+    def generic(self, arguments, keywords):
+        view, index = arguments
+        if not _is_place(view, index):
+            return None
+        rest = view.ndim - _index_count(index)
+        found = view.dtype if rest == 0 else ViewType(view.dtype, rest, view.checked)
+        return signature(found, view, types.unliteral(index))
+
+
+@lower_builtin(operator.getitem, ViewType, types.Integer)
+@lower_builtin(operator.getitem, ViewType, types.BaseTuple)
+def _lower_getitem(context, builder, signature, arguments):
+    (view, index), found = signature.args, signature.return_type
+    source = cgutils.create_struct_proxy(view)(context, builder, value=arguments[0])
+    indices = _unpack_indices(context, builder, view, source, index, arguments[1])
+    pointer = _pointer(context, builder, view, source, indices)
+    if not isinstance(found, ViewType) or found.ndim == view.ndim:
+        return context.unpack_value(builder, view.dtype, pointer)
+    row = cgutils.create_struct_proxy(found)(context, builder)
+    row.data = pointer
+    row.shape = cgutils.pack_array(builder, cgutils.unpack_tuple(builder, source.shape)[-found.ndim :])
+    return row._getvalue()
+
+
+@infer_global(operator.setitem)
+class _SetItem(AbstractTemplate):
+    def generic(self, arguments, keywords):
+        view, index, value = arguments
+        if not _is_place(view, index) or _index_count(index) < view.ndim:
+            return None
+        if not self.context.can_convert(value, view.dtype):
+            return None
+        return signature(types.none, view, types.unliteral(index), view.dtype)
+
+
+@lower_builtin(operator.setitem, ViewType, types.Integer, types.Any)
+@lower_builtin(operator.setitem, ViewType, types.BaseTuple, types.Any)
+def _lower_setitem(context, builder, signature, arguments):
+    view, index, _ = signature.args
+    target = cgutils.create_struct_proxy(view)(context, builder, value=arguments[0])
+    indices = _unpack_indices(context, builder, view, target, index, arguments[1])
+    context.pack_value(builder, view.dtype, arguments[2], _pointer(context, builder, view, target, indices))
+    return context.get_dummy_value()
+
+
+@infer_global(len)
+class _Length(AbstractTemplate):
+    def generic(self, arguments, keywords):
+        (view,) = arguments
+        return signature(types.intp, view) if isinstance(view, ViewType) else None
+
+
+@lower_builtin(len, ViewType)
+def _lower_length(context, builder, signature, arguments):
+    source = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=arguments[0])
+    return cgutils.unpack_tuple(builder, source.shape)[0]
 
 
 @intrinsic
@@ -181,50 +228,18 @@ def _slice(typingctx, view, start, stop):
     return view(view, types.intp, types.intp), codegen
 
 
-@intrinsic
-def _length(typingctx, view):
-    def codegen(context, builder, signature, arguments):
-        source = cgutils.create_struct_proxy(view)(context, builder, value=arguments[0])
-        return cgutils.unpack_tuple(builder, source.shape)[0]
-
-    return types.intp(view), codegen
-
-
-def _is_index(index: types.Type) -> bool:
-    if isinstance(index, types.BaseTuple):
-        return all(isinstance(member, types.Integer) for member in index.types)
-    return isinstance(index, types.Integer)
-
-
 @overload(operator.getitem)
-def _view_getitem(view, index):
-    if not isinstance(view, ViewType):
+def _view_slice(view, index):
+    if not (isinstance(view, ViewType) and isinstance(index, types.SliceType)):
         return None
-    if isinstance(index, types.SliceType):
-        if index.has_step:
-            raise TypingError("A slice of a task's array cannot have a step: write a loop instead.")
+    if index.has_step:
+        raise TypingError("A slice of a task's array cannot have a step: write a loop instead.")
 
-        def get_slice(view, index):
-            start, stop, _ = index.indices(len(view))
-            return _slice(view, start, max(start, stop))
+    def get_slice(view, index):
+        start, stop, _ = index.indices(len(view))
+        return _slice(view, start, max(start, stop))
 
-        return get_slice
-    if _wraps(index) and not view.checked:
-        return lambda view, index: _load(view, index if index >= 0 else index + len(view))
-    if _is_index(index) and _index_count(index) <= view.ndim:
-        return lambda view, index: _load(view, index)
-    return None
-
-
-@overload(operator.setitem)
-def _view_setitem(view, index, value):
-    if not isinstance(view, ViewType):
-        return None
-    if _wraps(index) and view.ndim == 1 and not view.checked:
-        return lambda view, index, value: _store(view, index if index >= 0 else index + len(view), value)
-    if _is_index(index) and _index_count(index) == view.ndim:
-        return lambda view, index, value: _store(view, index, value)
-    return None
+    return get_slice
 
 
 @overload(operator.setitem)
@@ -242,8 +257,57 @@ def _view_fill(view, index, value):
     return fill
 
 
-@overload(len)
-def _view_len(view):
-    if isinstance(view, ViewType):
-        return lambda view: _length(view)
-    return None
+# ---------------------------------------------------------------------------------------------- rows in registers
+
+MOST_REGISTERS = 16
+"""Numbers of a row that may be kept in registers; a longer one would not fit."""
+
+
+def local_state(task, room):
+    """A state to work on, filled by nobody yet. Compiled code keeps a short one in registers, if all functions that it
+    is passed to become part of it; `room` is where a longer one is kept. It ends with the function that asks for it."""
+    return room
+
+
+def local_observation(task, room):
+    """The same for an observation. What nobody reads of it is not even computed."""
+    return room
+
+
+def local_stream(task, room):
+    """The same for a random stream."""
+    return room
+
+
+def _keep_in_registers(function, size_of):
+    @infer_global(function)
+    class Local(AbstractTemplate):
+        key = function
+
+        def generic(self, arguments, keywords):
+            return signature(arguments[1], *arguments)
+
+    @lower_builtin(function, TaskType, ViewType)
+    def lower_local(context, builder, signature, arguments):
+        task, room = signature.args
+        size = size_of(task.task_class)  # of some tasks it is known only when they are made
+        if not isinstance(size, int) or size > MOST_REGISTERS:
+            return arguments[1]
+        number = context.get_value_type(room.dtype)
+        numbers = cgutils.alloca_once(builder, ir.ArrayType(number, size))
+        view = cgutils.create_struct_proxy(room)(context, builder)
+        view.data = builder.bitcast(numbers, number.as_pointer())
+        view.shape = cgutils.pack_array(builder, [context.get_constant(types.intp, size)])
+        return view._getvalue()
+
+
+_keep_in_registers(local_state, lambda task_class: task_class.state_size)
+_keep_in_registers(local_observation, lambda task_class: task_class.observation_size)
+_keep_in_registers(local_stream, lambda task_class: 1)
+
+
+@inlined
+def copy_numbers(size, source, target):
+    """Copy the first numbers of a row. It takes no loop if the size is known where this is compiled."""
+    for i in range(size):
+        target[i] = source[i]

@@ -10,7 +10,7 @@ from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import U64, derive, mix, seek
 from magic_pomdp.core.task import Task
-from magic_pomdp.planners.tree import copy_row
+from magic_pomdp.core.views import copy_numbers, local_observation, local_state, local_stream
 
 HISTORY_START = U64(0xCBF29CE484222325)
 HISTORY_PRIME = U64(0x100000001B3)
@@ -22,7 +22,8 @@ GREEDY_SAMPLE = 2
 GREEDY_CANDIDATES = 32
 """Macro-actions that it tries at most; of a larger set, so many that are spread evenly over it. Else the time to expand
 a node would grow with the square of their number."""
-LANES = GREEDY_SAMPLE * GREEDY_CANDIDATES
+LANES = 2 * GREEDY_SAMPLE
+"""For the macro-action that is tried, and for the best one until then."""
 
 
 IMPOSSIBLE_GUIDE = "The task's guide returned a number that none of the macro-actions has"
@@ -86,7 +87,7 @@ def run_macro_action(task, context, choices, macro, state, key, depth, cells, de
 
     The noise of a scenario at a time is the same whatever is done, so macro-actions are compared under equal luck.
     """
-    random, observation = desk.random, desk.observation
+    random, observation = local_stream(task, desk.random), local_observation(task, desk.observation)
     total, discount, history, outcome, steps = 0.0, 1.0, HISTORY_START, Outcome.RUNNING, 0
     for i in range(choices.lengths[macro]):
         seek(random, key, depth + i)
@@ -106,75 +107,45 @@ def run_macro_action(task, context, choices, macro, state, key, depth, cells, de
 
 @inlined
 def run_unobserved(task, context, choices, macro, state, key, depth, desk):
-    """The same for a policy that does not look: what is earned, and the outcome."""
+    """The same for a policy that does not look: what is earned, the outcome, and the steps that it took."""
+    random, unseen = local_stream(task, desk.random), local_observation(task, desk.observation)
     total, discount, outcome, steps = 0.0, 1.0, Outcome.RUNNING, 0
     for i in range(choices.lengths[macro]):
-        seek(desk.random, key, depth + i)
-        reward, outcome = task.step_unobserved(context, state, choices.actions[macro, i], desk.random, desk.observation)
+        seek(random, key, depth + i)
+        reward, outcome = task.step_unobserved(context, state, choices.actions[macro, i], random, unseen)
         total += discount * reward
         discount *= task.discount
         steps += 1
         if outcome != Outcome.RUNNING:
             break
-    desk.steps[0] += steps
-    return total, outcome
+    return total, outcome, steps
 
 
 # ------------------------------------------------------------------------------------------------------------- greedy
 
 
 @inlined
-def try_macro_actions(task, context, choices, candidates, tree, desk, tried, depth):
-    """Run each candidate on the rollout's first `tried` scenarios, a lane each.
-
-    All lanes take a step before any takes the next: they do not wait for each other, so the processor works on several
-    at a time.
-    """
-    steps, longest = 0, 0
+def best_candidate(task, context, choices, candidates, tree, desk, tried, depth):
+    """The candidate with the most reward plus discounted upper bound on the rollout's first `tried` scenarios (the
+    first of equals), and the first of the lanes in which these are left as they are after it."""
+    best, best_value, lane, kept, steps = 0, -math.inf, 0, GREEDY_SAMPLE, 0
     for number in range(len(candidates)):
-        longest = max(longest, choices.lengths[candidates[number]])
+        macro, value = candidates[number], 0.0
         for i in range(tried):
-            lane = tried * number + i
-            copy_row(desk.rollout, i, desk.lanes, lane)
-            desk.lane_rewards[lane] = 0.0
-            desk.lane_outcomes[lane] = Outcome.RUNNING
-    discount = 1.0
-    for time in range(longest):
-        for number in range(len(candidates)):
-            macro = candidates[number]
-            if time < choices.lengths[macro]:
-                for i in range(tried):
-                    lane = tried * number + i
-                    if desk.lane_outcomes[lane] == Outcome.RUNNING:
-                        seek(desk.random, tree.keys[desk.rollout_scenarios[i]], depth + time)
-                        reward, outcome = task.step_unobserved(
-                            context, desk.lanes[lane], choices.actions[macro, time], desk.random, desk.observation
-                        )
-                        desk.lane_rewards[lane] += discount * reward
-                        desk.lane_outcomes[lane] = outcome
-                        steps += 1
-        discount *= task.discount
-    for lane in range(tried * len(candidates)):
-        bound = 0.0
-        if desk.lane_outcomes[lane] == Outcome.RUNNING:
-            bound = task.upper_bound(context, desk.lanes[lane])
-        desk.lane_bounds[lane] = bound
-    desk.steps[0] += steps
-
-
-@inlined
-def best_candidate(choices, candidates, desk, tried):
-    """The number of the candidate with the most reward plus discounted upper bound; the first of equals."""
-    best, best_value = 0, -math.inf
-    for number in range(len(candidates)):
-        value, discount = 0.0, choices.discounts[candidates[number]]
-        for lane in range(tried * number, tried * number + tried):
-            value += desk.lane_rewards[lane]
-            if desk.lane_outcomes[lane] == Outcome.RUNNING:
-                value += discount * desk.lane_bounds[lane]
+            state = local_state(task, desk.lanes[lane + i])
+            copy_numbers(len(state), desk.rollout[i], state)
+            key = tree.keys[desk.rollout_scenarios[i]]
+            reward, outcome, taken = run_unobserved(task, context, choices, macro, state, key, depth, desk)
+            value += reward
+            if outcome == Outcome.RUNNING:
+                value += choices.discounts[macro] * task.upper_bound(context, state)
+            copy_numbers(len(state), state, desk.lanes[lane + i])
+            desk.lane_rewards[lane + i], desk.lane_outcomes[lane + i] = reward, outcome
+            steps += taken
         if value > best_value:
-            best, best_value = number, value
-    return best
+            best, best_value, lane, kept = macro, value, kept, lane
+    desk.steps[0] += steps
+    return best, kept
 
 
 @compiled
@@ -182,28 +153,30 @@ def greedy_default(task, context, choices, rules, tree, desk, node):
     """What a policy greedy in the task's upper bound earns from a node, and the macro-action it begins with."""
     count, depth, first = node.scenario_count, node.depth, -1
     for i in range(count):
-        copy_row(tree.states, node.first_scenario + i, desk.rollout, i)
+        copy_numbers(len(desk.rollout[i]), tree.states[node.first_scenario + i], desk.rollout[i])
         desk.rollout_scenarios[i] = tree.scenarios[node.first_scenario + i]
     total, discount = 0.0, 1.0
     while depth < rules.horizon and count > 0:
         candidates = choices.candidates if depth > 0 else choices.root_candidates
         tried = min(count, GREEDY_SAMPLE)
-        try_macro_actions(task, context, choices, candidates, tree, desk, tried, depth)
-        best = best_candidate(choices, candidates, desk, tried)
-        macro = candidates[best]
+        macro, kept = best_candidate(task, context, choices, candidates, tree, desk, tried, depth)
         first = macro if first < 0 else first
         running = 0
         for i in range(count):
-            scenario, lane = desk.rollout_scenarios[i], tried * best + i
+            scenario = desk.rollout_scenarios[i]
             if i < tried:  # it was run already
-                reward, outcome = desk.lane_rewards[lane], desk.lane_outcomes[lane]
+                reward, outcome = desk.lane_rewards[kept + i], desk.lane_outcomes[kept + i]
                 if outcome == Outcome.RUNNING:
-                    copy_row(desk.lanes, lane, desk.rollout, running)
+                    copy_numbers(len(desk.rollout[i]), desk.lanes[kept + i], desk.rollout[running])
             else:
-                key = tree.keys[scenario]
-                reward, outcome = run_unobserved(task, context, choices, macro, desk.rollout[i], key, depth, desk)
+                state = local_state(task, desk.rollout[i])
+                copy_numbers(len(state), desk.rollout[i], state)
+                reward, outcome, taken = run_unobserved(
+                    task, context, choices, macro, state, tree.keys[scenario], depth, desk
+                )
+                desk.steps[0] += taken
                 if outcome == Outcome.RUNNING:
-                    copy_row(desk.rollout, i, desk.rollout, running)
+                    copy_numbers(len(state), state, desk.rollout[running])
             total += discount * reward
             if outcome == Outcome.RUNNING:  # those that go on move up
                 desk.rollout_scenarios[running] = scenario
@@ -237,8 +210,8 @@ def blind_default(task, context, choices, rules, tree, desk, node, row):
     macro-action. Guided: each scenario goes its own way after the first macro-action.
     """
     first = first_blind_macro_action(task, context, choices, rules, tree, node)
-    copy_row(tree.states, row, desk.lanes, 0)
-    state, key = desk.lanes[0], tree.keys[tree.scenarios[row]]
+    state, key = local_state(task, desk.lanes[0]), tree.keys[tree.scenarios[row]]
+    copy_numbers(len(state), tree.states[row], state)
     depth, discount, outcome, total = node.depth, 1.0, Outcome.RUNNING, 0.0
     past = derive(tree.keys[0], node.first_scenario)
     while depth < rules.horizon and outcome == Outcome.RUNNING:
@@ -246,7 +219,8 @@ def blind_default(task, context, choices, rules, tree, desk, node, row):
         if rules.policy == GUIDED:
             if depth > node.depth:
                 macro = guided_macro_action(task, context, choices, state, depth)
-            reward, outcome = run_unobserved(task, context, choices, macro, state, key, depth, desk)
+            reward, outcome, steps = run_unobserved(task, context, choices, macro, state, key, depth, desk)
+            desk.steps[0] += steps
         else:
             if depth > node.depth:
                 macro = random_macro_action(choices, past, depth)

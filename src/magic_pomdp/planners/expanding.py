@@ -13,21 +13,23 @@ from magic_pomdp.core import atomics
 from magic_pomdp.core.compiling import compiled, inlined
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import U64
+from magic_pomdp.core.views import copy_numbers, local_state
 from magic_pomdp.planners.default_policy import GREEDY, blind_default, first_choice, greedy_default, run_macro_action
 from magic_pomdp.planners.team import (
     DONE,
     FIRST,
+    HELPERS,
     KIND,
     MOST_PIECES,
     NOTHING,
-    OVER,
+    SEARCH,
     STEPS,
     SUBJECT,
     await_round,
     call_round,
     take_piece,
 )
-from magic_pomdp.planners.tree import NO_BRANCH, NO_NODE, ROOT, add_scenario, copy_row, new_branches, new_node
+from magic_pomdp.planners.tree import NO_BRANCH, NO_NODE, ROOT, add_scenario, new_branches, new_node
 
 SIMULATE, BOUND_NODES, BOUND_ROWS = range(3)
 """Kinds of rounds: a piece is a macro-action to run, a node to bound, or a row of `Tree.states`."""
@@ -49,11 +51,12 @@ def simulate(task, context, choices, tree, bench, desk, node, number):
     macro = first_choice(choices, node.depth) + number
     for i in range(node.scenario_count):
         row = node.first_scenario + i
-        copy_row(tree.states, row, bench.moved[number], i)
-        state, key = bench.moved[number, i], tree.keys[tree.scenarios[row]]
+        state, key = local_state(task, bench.moved[number, i]), tree.keys[tree.scenarios[row]]
+        copy_numbers(len(state), tree.states[row], state)
         reward, history, outcome = run_macro_action(
             task, context, choices, macro, state, key, node.depth, tree.cells, desk
         )
+        copy_numbers(len(state), state, bench.moved[number, i])
         bench.histories[number, i] = history
         bench.running[number, i] = outcome == Outcome.RUNNING
         total += reward
@@ -126,11 +129,13 @@ def work(task, context, choices, rules, tree, bench, desk):
 
 
 @compiled
-def serve(task, context, choices, rules, tree, bench, desk):
-    """What a helper does: take part in every round, until the search is over."""
-    while atomics.load(tree.board, OVER) == 0:
+def serve(task, context, choices, rules, tree, bench, desk, search):
+    """What a helper does: take part in every round of a search, until that is over."""
+    atomics.add(tree.board, HELPERS, 1)
+    while atomics.load(tree.board, SEARCH) == search:
         work(task, context, choices, rules, tree, bench, desk)
         atomics.pause()
+    atomics.add(tree.board, HELPERS, -1)
 
 
 @compiled

@@ -20,7 +20,7 @@ from magic_pomdp.planners.plan import BUDGET_USED, GAP_CLOSED, TREE_FULL, Budget
 from magic_pomdp.planners.registry import PlannerEntry
 from magic_pomdp.planners.search import check_macro_actions, check_situation, deadline_of, spend, turn_to_plan
 from magic_pomdp.planners.settings import DEEPEST_SEARCH, PlannerSettings, room_for_nodes
-from magic_pomdp.planners.team import OVER, Team, default_threads
+from magic_pomdp.planners.team import NO_SEARCH, Team, default_threads
 from magic_pomdp.planners.tree import (
     NO_BRANCH,
     ROOT,
@@ -32,7 +32,7 @@ from magic_pomdp.planners.tree import (
     snapshot,
     used_part,
 )
-from magic_pomdp.planners.trials import HELP, Rules, extend, plant
+from magic_pomdp.planners.trials import MY_OWN, Rules, extend, plant
 
 _POLICIES = {"guided": GUIDED, "greedy": GREEDY, "random": RANDOM}
 
@@ -189,7 +189,7 @@ class MacroDespot:
         context, choices, macro_actions = planned
         deadline = deadline_of(budget, started)
 
-        def run(thread: int, step_limit: int) -> bool:
+        def run(thread: int, step_limit: int, helped: int = MY_OWN) -> bool:
             return extend(
                 self._tasks[thread],
                 context,
@@ -200,13 +200,13 @@ class MacroDespot:
                 self._desks[thread],
                 step_limit,
                 deadline,
+                helped,
             )
 
         self._planned = None  # should the search fail, there is none to go on with
         if not self._compiled:
-            self._team.board[OVER] = 1
-            self._compiled = run(0, HELP)  # by this thread, which can be interrupted
-        with self._team.helping(lambda number: run(number, HELP)):
+            self._compiled = run(0, 0, NO_SEARCH)  # by this thread, which can be interrupted
+        with self._team.helping(lambda number, search: run(number, 0, search)):
             finished = spend(budget, started, self._tree.counters, lambda step_limit: run(0, step_limit))
         upper = self._tree.nodes[ROOT].upper
         if not np.isfinite(upper):

@@ -9,7 +9,7 @@ import math
 
 from magic_pomdp.core.compiling import inlined, kernel
 from magic_pomdp.core.memory import CACHE_LINE, prefetch
-from magic_pomdp.core.views import borrow
+from magic_pomdp.core.views import borrow, copy_numbers
 from magic_pomdp.planners.pomcpow_tree import (
     BRANCH_ROOM,
     BRANCHES,
@@ -122,13 +122,6 @@ def size_class(rows):
     while 1 << number < rows:
         number += 1
     return number
-
-
-@inlined
-def copy_numbers(size, source, target):
-    """Copy the first numbers of a row. It takes no loop if the size is known where this is compiled."""
-    for i in range(size):
-        target[i] = source[i]
 
 
 @inlined

@@ -18,14 +18,17 @@ from numba import config
 
 from magic_pomdp.core import atomics
 from magic_pomdp.core.clock import is_late
-from magic_pomdp.core.compiling import compiled
+from magic_pomdp.core.compiling import compiled, search_kernel
+from magic_pomdp.core.views import borrow
 
-TICKET, DONE, TAKEN, STEPS, OVER, FAILED, KIND, SUBJECT, FIRST, DEADLINE = (8 * i for i in range(10))
+TICKET, DONE, TAKEN, STEPS, SEARCH, HELPERS, FAILED, KIND, SUBJECT, FIRST, DEADLINE = (8 * i for i in range(11))
 """Words of a board, each in a cache line of its own: the ticket; how many pieces of the round are done, how many will
-be, and the primitive steps that this took; whether the search is over, and whether somebody has failed. Then what the
-round is about: its kind of work, its subject, the number of its first piece, and its deadline."""
-BOARD_WORDS = 80
+be, and the primitive steps that this took; which search it is, how many helpers it has, and whether one has failed.
+Then what the round is about: its kind of work, its subject, the number of its first piece, and its deadline."""
+BOARD_WORDS = 88
 
+NO_SEARCH = -2
+"""The number of none."""
 NOTHING = -1
 """There is no piece to take."""
 BITS = 20
@@ -51,30 +54,49 @@ class Team:
         self._pool: ThreadPoolExecutor | None = None
 
     @contextmanager
-    def helping(self, serve: Callable[[int], object]) -> Iterator[None]:
-        """While this lasts, `serve` runs in each helper's thread, with the helper's number, until the board says that
-        the search is over. What goes wrong there is raised here in the end."""
-        self.board[OVER] = self.board[FAILED] = 0
+    def helping(self, serve: Callable[[int, int], object]) -> Iterator[None]:
+        """While this lasts, `serve` runs in each helper's thread, with the helper's number and that of the search, for
+        as long as the board says that it is this search. What goes wrong there is raised here in the end."""
+        self.board[FAILED] = 0
         if self._pool is None and self.threads > 1:
             self._pool = ThreadPoolExecutor(self.threads - 1, "magic-pomdp")
-        helpers = [self._pool.submit(self._help, serve, i) for i in range(1, self.threads)] if self._pool else []
+        search = int(self.board[SEARCH])
+        helpers = (
+            [self._pool.submit(self._help, serve, i, search) for i in range(1, self.threads)] if self._pool else []
+        )
         try:
             yield
         finally:
-            self.board[OVER] = 1
-            wait(helpers)
-        for helper in helpers:
-            helper.result()
+            if helpers and not end_search(self.board):
+                wait(helpers)
+                self.board[HELPERS] = 0
+        if self.board[FAILED]:
+            for helper in helpers:
+                helper.result()
 
-    def _help(self, serve: Callable[[int], object], number: int) -> None:
+    def _help(self, serve: Callable[[int, int], object], number: int, search: int) -> None:
         try:
-            serve(number)
+            serve(number, search)
         except BaseException:
             self.board[FAILED] = 1
             raise
 
     def __reduce__(self) -> tuple[type[Self], tuple[int]]:
         return type(self), (self.threads,)
+
+
+@search_kernel
+def end_search(board):
+    """Send the helpers away, and wait until they have gone; whether they have. One that has failed does not tell, and
+    one that comes later finds that it is another search. (To wait for their threads, which wait for Python's lock,
+    would take a good part of a millisecond.)"""
+    board = borrow(board)
+    atomics.add(board, SEARCH, 1)
+    while atomics.load(board, HELPERS) != 0:
+        if atomics.load(board, FAILED) != 0:
+            return False
+        atomics.pause()
+    return True
 
 
 @compiled

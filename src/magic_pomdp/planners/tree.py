@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from magic_pomdp.core.compiling import compiled, inlined
+from magic_pomdp.core.compiling import compiled
 from magic_pomdp.core.grouping import observation_cells
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.task import Task
+from magic_pomdp.core.views import copy_numbers
 from magic_pomdp.planners.tree_top import Seen
 
 ROOT = 0
@@ -101,7 +102,6 @@ class Desk(NamedTuple):
     lanes: np.ndarray  # (C, S) states on which the default policy tries macro-actions
     lane_rewards: np.ndarray  # (C,) what they have earned
     lane_outcomes: np.ndarray  # int64 (C,) how they stand
-    lane_bounds: np.ndarray  # (C,) what no policy exceeds from there
     observation: np.ndarray  # (O,)
     random: np.ndarray  # uint64 (1,) the stream being read
     steps: np.ndarray  # int64 (1,) primitive steps simulated here and not yet counted
@@ -148,7 +148,6 @@ def new_desk(task: Task, scenario_count: int, lane_count: int) -> Desk:
         lanes=np.empty((lane_count, task.state_size)),
         lane_rewards=np.empty(lane_count),
         lane_outcomes=np.empty(lane_count, np.int64),
-        lane_bounds=np.empty(lane_count),
         observation=np.empty(task.observation_size),
         random=np.empty(1, np.uint64),
         steps=np.zeros(1, np.int64),
@@ -231,13 +230,6 @@ def clear(tree):
     counters.pending = NO_NODE
 
 
-@inlined
-def copy_row(source, row, target, target_row):
-    """Copy a state from one array of states to another."""
-    for i in range(len(target[target_row])):
-        target[target_row, i] = source[row, i]
-
-
 @compiled
 def new_node(tree, parent, depth):
     """The index of a new node, which has no scenarios yet."""
@@ -258,7 +250,7 @@ def add_scenario(tree, node_index, states, row, scenario):
     """Give a node another scenario, with its state from a row of `states`; there must be room after those it has."""
     node = tree.nodes[node_index]
     target = node.first_scenario + node.scenario_count
-    copy_row(states, row, tree.states, target)
+    copy_numbers(len(states[row]), states[row], tree.states[target])
     tree.scenarios[target] = scenario
     node.scenario_count += 1
     tree.counters[0].scenarios += 1

@@ -27,8 +27,8 @@ from magic_pomdp.planners.tree import NO_BRANCH, NO_NODE, NO_PARENT, ROOT, add_s
 GAP_TOLERANCE = 1e-6
 """A root whose bounds are this close leaves nothing to search."""
 
-HELP = -1
-"""Instead of a limit of steps: this thread helps another one's search."""
+MY_OWN = -1
+"""Instead of the number of a search that is helped with."""
 NOT_BOUNDED = -1
 """Instead of the root's default macro-action: it has no bounds yet."""
 
@@ -58,12 +58,13 @@ def plant(tree, desk, particles, seed):
 
 
 @search_kernel
-def extend(task, context, choices, rules, tree, bench, desk, step_limit, deadline):
+def extend(task, context, choices, rules, tree, bench, desk, step_limit, deadline, helped):
     """Run trials until so many primitive steps are simulated, or a deadline has come. True if it ended because there is
-    no more to do. A helper's part is to take part in the trials that the search's own thread runs."""
+    no more to do. A helper names the search that it helps with, and takes part in what that search's own thread runs.
+    """
     context, choices, tree, bench, desk = borrow((context, choices, tree, bench, desk), task)
-    if step_limit == HELP:
-        serve(task, context, choices, rules, tree, bench, desk)
+    if helped != MY_OWN:
+        serve(task, context, choices, rules, tree, bench, desk, helped)
         return True
     counters, root, status = tree.counters[0], tree.nodes[ROOT], COMPLETE
     if root.default_macro == NOT_BOUNDED:

@@ -157,7 +157,9 @@ class LightDark(Task):
         if state[OUTCOME] != Outcome.RUNNING:
             return 0.0
         distance = math.sqrt((context[GOAL_X] - state[X]) ** 2 + (context[GOAL_Y] - state[Y]) ** 2)
-        moves = math.ceil(max(0.0, distance - self.goal_radius) / self.speed - 1e-9)  # less what rounding may add
+        moves = math.ceil(
+            max(0.0, distance - self.goal_radius) * (1.0 / self.speed) - 1e-9
+        )  # less what rounding may add
         moving_for_ever = self.step_reward / (1.0 - self.discount)
         moves_left = self.max_steps - 1 - int(state[STEPS])
         if moves <= moves_left:
