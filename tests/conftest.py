@@ -2,6 +2,17 @@ import os
 
 import pytest
 
+from magic_pomdp.core.garbage import collect_seldom
+from magic_pomdp.planners import macro_despot
+
+collect_seldom()
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(monkeypatch):
+    """Each of pytest's workers has others beside it."""
+    monkeypatch.setattr(macro_despot, "default_threads", lambda: 1)
+
 
 def pytest_collection_modifyitems(items):
     """Each of the workers, to whom the list is dealt out in equal parts, begins with its share of the slow tests."""

@@ -377,6 +377,19 @@ def test_doctor(run, monkeypatch):
     assert "Unset NUMBA_DISABLE_JIT" in out
 
 
+def test_doctor_compiles_beforehand(run, monkeypatch):
+    warmed = []
+    monkeypatch.setattr("magic_pomdp.running.doctor.warm", lambda *pair: warmed.append(pair))
+    code, _, _ = run("doctor", "--warm")
+    assert code == 0
+    assert {("tiger", "despot"), ("light-dark", "magic"), ("crowd-driving", "pomcpow")} <= set(warmed)
+    assert ("tiger", "magic") not in warmed  # nothing is trained for it
+    monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
+    code, _, err = run("doctor", "--warm")
+    assert code == 2
+    assert "With NUMBA_DISABLE_JIT set nothing is compiled: unset it first." in err
+
+
 def test_doctor_finds_damaged_compiled_code(run, monkeypatch, tmp_path):
     monkeypatch.setattr("magic_pomdp.running.doctor._first_plan", lambda: Check("plan", "made"))
     monkeypatch.setattr("magic_pomdp.core.caching._folders", {tmp_path})

@@ -17,6 +17,7 @@ from magic_pomdp.cli.replaying import play, record, replay
 from magic_pomdp.cli.shared import BAD_INPUT, FINE, INTERRUPTED, WRONG, complain, complain_of_failure
 from magic_pomdp.cli.showing import demo, figures, picture, report, video
 from magic_pomdp.cli.tools import bench, check, doctor, tasks
+from magic_pomdp.core.garbage import collect_seldom
 
 _COMMANDS: dict[str, Callable[..., int]] = {
     "tasks": tasks,
@@ -59,6 +60,7 @@ def main() -> int:
         os.environ["NUMBA_BOUNDSCHECK"] = "1"  # for this process, which has not imported numba yet, and its workers
     if not faulthandler.is_enabled() and sys.stderr is not None:
         faulthandler.enable()  # a crash is not the end without a word
+    collect_seldom()
     try:
         code: int = tyro.extras.subcommand_cli_from_dict(
             _prepare(arguments), prog="magic-pomdp", description=about, args=arguments, config=config

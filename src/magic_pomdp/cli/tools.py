@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from magic_pomdp.cli.options import AnyPlannerOptions, default
-from magic_pomdp.cli.shared import FINE, WRONG, Saver, TaskName, TaskParameters, show, task_from
+from magic_pomdp.cli.shared import FINE, WRONG, Saver, TaskName, TaskParameters, progress_bar, show, task_from
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,14 @@ class BenchSettings:
     """How long each search lasts."""
     json: Annotated[Path | None, default("FILE", "none")] = None
     """Where to save the result."""
+
+
+@dataclass(frozen=True)
+class DoctorSettings:
+    """What to do beside looking."""
+
+    warm: bool = False
+    """Compile all planners for all tasks that have a name, if they are not yet. Later commands then begin at once."""
 
 
 def tasks() -> int:
@@ -70,11 +78,17 @@ def check(task: TaskName, /, planner: AnyPlannerOptions, settings: CheckSettings
     return WRONG if findings else FINE
 
 
-def doctor() -> int:
+def doctor(settings: DoctorSettings) -> int:
     """See whether this machine is fit: versions, cores, the compile cache."""
-    from magic_pomdp.running.doctor import examine
+    from magic_pomdp.running.doctor import examine, planners_to_compile, warm
     from magic_pomdp.show.terminal import PlainTable
 
+    pairs = planners_to_compile() if settings.warm else []
+    with progress_bar("planners", len(pairs), "") as update:
+        for task, planner in pairs:
+            update(description=f"compiling or loading {planner} for {task}")
+            warm(task, planner)
+            update(advance=1)
     checks = examine()
     table = PlainTable(show_header=False)
     for item in checks:

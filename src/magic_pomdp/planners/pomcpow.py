@@ -24,7 +24,7 @@ from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import integer, seek, stream_key, uniform
 from magic_pomdp.core.settings import Range, setting
 from magic_pomdp.core.task import Task
-from magic_pomdp.core.views import borrow
+from magic_pomdp.core.views import borrow, copy_numbers
 from magic_pomdp.planners.plan import BUDGET_USED, TREE_FULL, Budget, Plan
 from magic_pomdp.planners.pomcpow_growth import (
     NO_ROOM,
@@ -33,7 +33,6 @@ from magic_pomdp.planners.pomcpow_growth import (
     add_child,
     add_state,
     clear,
-    copy_numbers,
     drawn_action,
     expect_child,
     expect_growth,

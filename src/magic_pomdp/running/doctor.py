@@ -16,10 +16,12 @@ from magic_pomdp import __version__
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.caching import is_whole, kept_files
 from magic_pomdp.core.randomness import new_stream
-from magic_pomdp.core.registry import make
+from magic_pomdp.core.registry import make, task_names
 from magic_pomdp.planners.macro_despot import MacroDespot
 from magic_pomdp.planners.plan import Budget
 from magic_pomdp.planners.trials import extend
+from magic_pomdp.running.evaluating import warm_up
+from magic_pomdp.running.factory import PlannerFactory, able_planners
 from magic_pomdp.running.workers import available_cores
 from magic_pomdp.running.world import draw_beginning
 
@@ -58,6 +60,19 @@ def examine() -> list[Check]:
         ),
     ]
     return checks if jit_off else [*checks, _cache_folder(), _compiled_code(), _first_plan()]
+
+
+def planners_to_compile() -> list[tuple[str, str]]:
+    """All tasks that have a name, each with every planner that can plan there."""
+    if numba.config.DISABLE_JIT:
+        raise ValueError("With NUMBA_DISABLE_JIT set nothing is compiled: unset it first.")
+    return [(name, planner) for name in task_names() for planner in able_planners(make(name))]
+
+
+def warm(task_name: str, planner: str) -> None:
+    """Have a planner compiled for a task, and kept for later processes."""
+    task = make(task_name)
+    warm_up(task, PlannerFactory(planner)(task), plans_ahead=True)
 
 
 def cpu_name() -> str:

@@ -18,6 +18,8 @@ from contextlib import contextmanager, suppress
 from multiprocessing import connection, forkserver
 from typing import Any, TypeVar, cast
 
+from magic_pomdp.core.garbage import collect_seldom
+
 _Job = TypeVar("_Job", bound=Hashable)
 _Result = TypeVar("_Result")
 
@@ -218,6 +220,7 @@ class _Worker:
 def _serve(to_parent: connection.Connection, payload: bytes) -> None:
     """A worker's life."""
     follow_parent()
+    collect_seldom()
     with suppress(EOFError, OSError):  # the parent has gone
         try:
             function = pickle.loads(payload)()
