@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from magic_pomdp.core.garbage import collect_seldom
+from magic_pomdp.core.machine import collect_seldom
 from magic_pomdp.planners import macro_despot
 
 collect_seldom()

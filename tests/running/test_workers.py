@@ -188,3 +188,25 @@ def test_too_long_a_path_of_temporary_files_is_told_with_what_to_do(monkeypatch,
     monkeypatch.setattr(forkserver, "ensure_running", forkserver.ForkServer().ensure_running)
     with pytest.raises(ValueError, match=rf"too long a path for worker processes: {folder}\. Set TMPDIR to a folder"):
         start_server()
+
+
+MASKED = """
+import signal
+from magic_pomdp.running.workers import start_process
+
+def tell(connection):
+    connection.send(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))
+
+if __name__ == "__main__":
+    process, answers = start_process(tell)
+    print(answers.recv(), signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="the system cannot hold signals back")
+def test_the_first_worker_too_leaves_interrupts_to_its_parent(tmp_path):
+    """Even before it has come to say so itself."""
+    script = tmp_path / "masked.py"
+    script.write_text(MASKED)
+    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert (run.stdout, run.stderr) == ("True False\n", "")

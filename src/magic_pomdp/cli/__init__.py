@@ -17,7 +17,7 @@ from magic_pomdp.cli.replaying import play, record, replay
 from magic_pomdp.cli.shared import BAD_INPUT, FINE, INTERRUPTED, WRONG, complain, complain_of_failure
 from magic_pomdp.cli.showing import demo, figures, picture, report, video
 from magic_pomdp.cli.tools import bench, check, doctor, tasks
-from magic_pomdp.core.garbage import collect_seldom
+from magic_pomdp.core.machine import collect_seldom
 
 _COMMANDS: dict[str, Callable[..., int]] = {
     "tasks": tasks,

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from magic_pomdp.core.machine import available_cores
 from magic_pomdp.core.randomness import check_seed
 from magic_pomdp.core.settings import Settings, SettingValue, setting
 from magic_pomdp.core.task import Task
 from magic_pomdp.magic.shape import MOST_PARTICLES, Conditioning
 from magic_pomdp.planners.macro_despot import MacroDespotSettings
-from magic_pomdp.running.workers import available_cores
 
 CriticKind = Literal["set", "flat"]
 """How a critic sees macro-actions."""

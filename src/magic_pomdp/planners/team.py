@@ -6,7 +6,6 @@ number, how many pieces it has, and which one is next. Who takes a piece writes 
 nobody else has; so a piece is done once, and a thread that was asleep cannot take one of a later round by mistake.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from numba import config
 from magic_pomdp.core import atomics
 from magic_pomdp.core.clock import is_late
 from magic_pomdp.core.compiling import compiled, search_kernel
+from magic_pomdp.core.machine import available_cores
 from magic_pomdp.core.views import borrow
 
 TICKET, DONE, TAKEN, STEPS, SEARCH, HELPERS, FAILED, KIND, SUBJECT, FIRST, DEADLINE = (8 * i for i in range(11))
@@ -40,9 +40,7 @@ ROUNDS = 1 << 23
 
 def default_threads() -> int:
     """All cores, or one in a worker process, which has others beside it."""
-    if parent_process() is not None:
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return available_cores() if parent_process() is None else 1
 
 
 class Team:

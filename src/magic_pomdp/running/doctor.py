@@ -15,6 +15,7 @@ import numba
 from magic_pomdp import __version__
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.caching import is_whole, kept_files
+from magic_pomdp.core.machine import available_cores
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.core.registry import make, task_names
 from magic_pomdp.planners.macro_despot import MacroDespot
@@ -22,7 +23,6 @@ from magic_pomdp.planners.plan import Budget
 from magic_pomdp.planners.trials import extend
 from magic_pomdp.running.evaluating import warm_up
 from magic_pomdp.running.factory import PlannerFactory, able_planners
-from magic_pomdp.running.workers import available_cores
 from magic_pomdp.running.world import draw_beginning
 
 OPTIONAL = {"matplotlib": "drawing", "torch": "learning"}

@@ -10,6 +10,7 @@ import numpy as np
 
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.compiling import code_digest
+from magic_pomdp.core.machine import available_cores
 from magic_pomdp.core.parameters import derived_digest, parameter_values
 from magic_pomdp.core.randomness import check_seed, new_stream
 from magic_pomdp.core.settings import Settings, SettingValue
@@ -18,7 +19,7 @@ from magic_pomdp.planners.plan import Budget, Planner
 from magic_pomdp.results.evaluation import Evaluation, Question, add_up
 from magic_pomdp.running.episode import EpisodeRecord, longest_macro_action, planning_ahead, run_episode
 from magic_pomdp.running.factory import PlannerFactory
-from magic_pomdp.running.workers import JobFailed, available_cores, run_jobs
+from magic_pomdp.running.workers import JobFailed, run_jobs
 from magic_pomdp.running.world import SimulatedWorld, World, draw_beginning
 
 MOST_EPISODES = 100_000

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from magic_pomdp.core.compiling import kernel
+from magic_pomdp.core.machine import available_cores
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import seek, stream_key
 from magic_pomdp.core.reading import MOST_BYTES, MOST_VALUES, count_values
@@ -28,7 +29,7 @@ from magic_pomdp.results.recording import (
 )
 from magic_pomdp.running.episode import NOT_PLANNED, EpisodeRecord, Moment, run_episode
 from magic_pomdp.running.evaluating import MakePlanner, MakeWorld, check_numbers, describe, planner_maker, warm_up
-from magic_pomdp.running.workers import JobFailed, available_cores, run_jobs
+from magic_pomdp.running.workers import JobFailed, run_jobs
 from magic_pomdp.running.world import SimulatedWorld
 
 _PARTICLES = 500

@@ -15,10 +15,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from multiprocessing import connection, forkserver
+from multiprocessing import connection, forkserver, resource_tracker
 from typing import Any, TypeVar, cast
 
-from magic_pomdp.core.garbage import collect_seldom
+from magic_pomdp.core.machine import collect_seldom
 
 _Job = TypeVar("_Job", bound=Hashable)
 _Result = TypeVar("_Result")
@@ -47,11 +47,6 @@ _context: Any = multiprocessing.get_context(
 
 class JobFailed(Exception):
     """A job raised an exception, or ended its worker time after time. The text is one sentence for a person."""
-
-
-def available_cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def start_server() -> None:
@@ -265,6 +260,7 @@ def _interrupts_blocked() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # it would be started before the process, and then let Ctrl-C pass
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
