@@ -1,5 +1,8 @@
 """Compiled once: later processes load it, other parameters reuse it, edited code replaces it."""
 
+import copy
+import dataclasses
+import pickle
 import subprocess
 import sys
 
@@ -7,7 +10,8 @@ import numpy as np
 import pytest
 
 from magic_pomdp import Belief, make
-from magic_pomdp.core.compiling import code_digest, task_type
+from magic_pomdp.core.compiling import code_digest, own_copy, parameter_words, task_type
+from magic_pomdp.tasks.light_dark import LightDark
 from magic_pomdp.tasks.tiger import Tiger
 
 TASK = """
@@ -177,3 +181,16 @@ class Raises(Tiger):
 def test_what_a_part_of_a_kernel_raises_arrives():
     with pytest.raises(ValueError, match=r"no such state.*3\.0"):
         Belief.initial(Raises(), [], 10)
+
+
+def test_a_copy_tells_compiled_code_of_its_own_parameters():
+    task = LightDark(speed=0.25)
+    copies = [copy.copy(task), pickle.loads(pickle.dumps(task)), own_copy(task), dataclasses.replace(task)]
+    addresses = {one._address_ for one in (task, *copies)}
+    assert len(addresses) == 5
+    assert task._address_ in addresses  # it stays where it is
+    twin = own_copy(task)
+    names = [name for name, _ in twin._numba_type_.fields]
+    words = parameter_words(twin)
+    assert words[names.index("speed")].view(np.float64) == 0.25
+    assert words[names.index("powers")] == twin.powers.ctypes.data != task.powers.ctypes.data

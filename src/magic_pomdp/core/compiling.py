@@ -25,6 +25,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
+from llvmlite import ir
 from numba import config, njit, typeof, types
 from numba.core import cgutils
 from numba.core.dispatcher import Dispatcher
@@ -290,54 +291,37 @@ def _compiled_method(task_type: TaskType, name: str) -> types.Dispatcher:
     return types.Dispatcher(_dispatcher(task_type, name))
 
 
-class _Bare(types.Type):
-    """How a task holds an array: where its data are and how they lie, without an owner. Whoever passes the task on
-    would count a reference to each array that has one, atomically; with a dozen of them that was nearly half of a
-    search's time. The caller of a kernel keeps the task alive, and the task its arrays."""
-
-    def __init__(self, array: types.Array) -> None:
-        self.array = array
-        super().__init__(name=f"Bare({array})")
-
-
-@register_model(_Bare)
-class _BareModel(models.StructModel):
-    def __init__(self, manager, bare: _Bare) -> None:
-        layout = types.UniTuple(types.intp, bare.array.ndim)
-        super().__init__(
-            manager, bare, [("data", types.CPointer(bare.array.dtype)), ("shape", layout), ("strides", layout)]
-        )
-
-
-def _held(field_type: types.Type) -> types.Type:
-    """What a task holds of a parameter of some type."""
-    return _Bare(field_type) if isinstance(field_type, types.Array) else field_type
+def parameter_words(task: Any) -> np.ndarray:
+    """A task's parameters as compiled code reads them: words of 64 bits, in the order of its type's fields. An array is
+    where its data are and how they lie. It has no owner here, so compiled code counts no references to it, atomically,
+    whenever it passes the task on; the task keeps it alive, and the caller of a kernel the task."""
+    words: list[Any] = []
+    for name, field_type in task._numba_type_.fields:
+        value = getattr(task, name)
+        if isinstance(field_type, types.Array):
+            words += [np.int64(word) for word in (value.ctypes.data, *value.shape, *value.strides)]
+        else:
+            words.append(np.float64(value) if field_type == types.float64 else np.int64(value))
+    return np.array([word.view(np.int64) for word in words], np.int64)
 
 
 @register_model(TaskType)
-class _TaskModel(models.StructModel):
+class _TaskModel(models.PrimitiveModel):
+    """In compiled code a task is the address of its parameters, which never change."""
+
     def __init__(self, manager, task_type: TaskType) -> None:
-        super().__init__(manager, task_type, [(name, _held(field_type)) for name, field_type in task_type.fields])
+        super().__init__(manager, task_type, ir.IntType(64).as_pointer())
 
 
 @unbox(TaskType)
 def _unbox_task(task_type: TaskType, task, c) -> NativeValue:
-    struct = cgutils.create_struct_proxy(task_type)(c.context, c.builder)
-    failed = cgutils.false_bit
-    for name, field_type in task_type.fields:
-        value = c.pyapi.object_getattr_string(task, name)
-        native = c.unbox(field_type, value)
-        held = native.value
-        if isinstance(field_type, types.Array):
-            array = c.context.make_array(field_type)(c.context, c.builder, held)
-            bare = cgutils.create_struct_proxy(_Bare(field_type))(c.context, c.builder)
-            bare.data, bare.shape, bare.strides = array.data, array.shape, array.strides
-            c.context.nrt.decref(c.builder, field_type, held)  # the task itself is an owner
-            held = bare._getvalue()
-        setattr(struct, name, held)
-        failed = c.builder.or_(failed, native.is_error)
-        c.pyapi.decref(value)
-    return NativeValue(struct._getvalue(), is_error=failed)
+    address = c.pyapi.object_getattr_string(task, "_address_")
+    failed = cgutils.is_null(c.builder, address)
+    words = cgutils.alloca_once_value(c.builder, ir.Constant(ir.IntType(64).as_pointer(), None))
+    with c.builder.if_then(c.builder.not_(failed)):
+        c.builder.store(c.builder.bitcast(c.pyapi.long_as_voidptr(address), words.type.pointee), words)
+        c.pyapi.decref(address)
+    return NativeValue(c.builder.load(words), is_error=failed)
 
 
 @infer_getattr
@@ -367,26 +351,37 @@ def _method_template(task_type: TaskType, name: str) -> type[AbstractTemplate]:
 
 @lower_getattr_generic(TaskType)
 def _lower_attribute(context, builder, task_type: TaskType, task, attribute: str):
+    place = 0
     for name, field_type in task_type.fields:
         if name == attribute:
-            held = getattr(cgutils.create_struct_proxy(task_type)(context, builder, value=task), name)
-            if isinstance(field_type, types.Array):
-                return _array_of(context, builder, field_type, held)
-            return held
+            return _read_parameter(context, builder, task, place, field_type)
+        place += 1 + 2 * field_type.ndim if isinstance(field_type, types.Array) else 1
     constant = getattr(task_type.task_class, attribute)
     return context.get_constant(_SCALARS[type(constant)], constant)
 
 
-def _array_of(context, builder, array_type: types.Array, held):
-    """An array as compiled code uses it, of what a task holds. It has no owner, so nothing is counted."""
-    bare = cgutils.create_struct_proxy(_Bare(array_type))(context, builder, value=held)
-    array = context.make_array(array_type)(context, builder)
+def _read_parameter(context, builder, words, place: int, field_type: types.Type):
+    if field_type == types.boolean:
+        return builder.trunc(_read_word(builder, words, place, ir.IntType(64)), ir.IntType(1))
+    if not isinstance(field_type, types.Array):
+        return _read_word(builder, words, place, context.get_value_type(field_type))
+    size, item = field_type.ndim, context.get_data_type(field_type.dtype)
+    layout = [_read_word(builder, words, place + 1 + i, ir.IntType(64)) for i in range(2 * size)]
+    array = context.make_array(field_type)(context, builder)
     arrayobj.populate_array(
         array,
-        data=bare.data,
-        shape=bare.shape,
-        strides=bare.strides,
-        itemsize=context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(array_type.dtype))),
+        data=_read_word(builder, words, place, item.as_pointer()),
+        shape=cgutils.pack_array(builder, layout[:size]),
+        strides=cgutils.pack_array(builder, layout[size:]),
+        itemsize=context.get_constant(types.intp, context.get_abi_sizeof(item)),
         meminfo=None,
     )
     return array._getvalue()
+
+
+def _read_word(builder, words, place: int, kind):
+    """One word, as a value of some kind. Nobody writes there, whatever else the code around does write."""
+    pointer = builder.gep(words, [ir.Constant(ir.IntType(64), place)])
+    value = builder.load(builder.bitcast(pointer, kind.as_pointer()))
+    value.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return value

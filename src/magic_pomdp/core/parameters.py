@@ -40,9 +40,19 @@ class Parametrised:
     def _numba_type_(self) -> compiling.TaskType:
         return compiling.task_type(self)  # numba asks at every call, and arrays among the parameters are slow to tell
 
+    @property
+    def _address_(self) -> int:
+        """Where compiled code finds the parameters. They are written there once, however many threads ask."""
+        found = self.__dict__.get("_words_")
+        if found is None:
+            words = compiling.parameter_words(self)
+            found = self.__dict__.setdefault("_words_", (words, words.ctypes.data))
+        address: int = found[1]
+        return address
+
     def __getstate__(self) -> dict[str, Any]:
-        """Another process finds the type for itself."""
-        return {name: value for name, value in self.__dict__.items() if name != "_numba_type_"}
+        """A copy, and another process, finds these for itself."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_numba_type_", "_words_")}
 
 
 def parameter_fields(kind: Any) -> list[dataclasses.Field[Any]]:

@@ -4,6 +4,7 @@ import math
 
 from magic_pomdp.core.compiling import compiled, inlined
 from magic_pomdp.core.randomness import normal
+from magic_pomdp.core.series import power_series
 from magic_pomdp.tasks.crowd_driving.gamma import COS, FRONT, REAR, SIDE, SIN, SPEED, X, Y
 
 STEER = SPEED + 1
@@ -33,18 +34,23 @@ SMALL = 0.5
 """Angles up to this are small: their functions are sums of a few powers, to 10⁻⁹. Almost all angles of a step are."""
 
 
+SINE = tuple((-1.0) ** i / math.factorial(2 * i + 1) for i in range(6))
+VERSINE = tuple((-1.0) ** i / math.factorial(2 * i + 2) for i in range(6))
+TANGENT = (1.0, 1 / 3, 2 / 15, 17 / 315, 62 / 2835, 1382 / 155925, 21844 / 6081075, 929569 / 638512875)
+ARC_TANGENT = tuple((-1.0) ** i / (2 * i + 1) for i in range(8))
+"""Coefficients of sin(x) / x, (1 − cos(x)) / x², tan(x) / x and arctan(x) / x in powers of x²."""
+
+
 @inlined
 def sine_over(angle):
     """sin x / x of a small angle."""
-    square = angle * angle
-    return 1.0 + square * (-1 / 6 + square * (1 / 120 + square * (-1 / 5040 + square * (1 / 362880))))
+    return power_series(SINE, angle * angle)
 
 
 @inlined
 def versine_over(angle):
     """(1 − cos x) / x of a small angle."""
-    square = angle * angle
-    return angle * (1 / 2 + square * (-1 / 24 + square * (1 / 720 + square * (-1 / 40320 + square * (1 / 3628800)))))
+    return angle * power_series(VERSINE, angle * angle)
 
 
 @inlined
@@ -62,9 +68,7 @@ def tangent_of(angle):
     """tan x."""
     if abs(angle) > MOST_STEER:
         return math.tan(angle)
-    square = angle * angle
-    series = 17 / 315 + square * (62 / 2835 + square * (1382 / 155925 + square * (21844 / 6081075)))
-    return angle * (1.0 + square * (1 / 3 + square * (2 / 15 + square * series)))
+    return angle * power_series(TANGENT, angle * angle)
 
 
 @inlined
@@ -72,9 +76,7 @@ def arc_tangent(tangent):
     """The angle of a tangent."""
     if abs(tangent) > MOST_STEER:
         return math.atan(tangent)
-    square = tangent * tangent
-    series = -1 / 7 + square * (1 / 9 + square * (-1 / 11 + square * (1 / 13 - square * (1 / 15))))
-    return tangent * (1.0 + square * (-1 / 3 + square * (1 / 5 + square * series)))
+    return tangent * power_series(ARC_TANGENT, tangent * tangent)
 
 
 @inlined
