@@ -51,7 +51,7 @@ from magic_pomdp.planners.search import check_macro_actions, check_situation, de
 from magic_pomdp.planners.settings import DEEPEST_SEARCH, PlannerSettings, room_for_nodes
 
 LOOKS = 8
-"""Simulations between two looks at the clock, which takes nearly a tenth of the time of a short one."""
+"""Simulations between two looks at the clock. To look takes a good part of the time of a short one."""
 NEVER = 2**31 - 1
 """More visits than anything has."""
 
