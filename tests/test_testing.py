@@ -410,7 +410,7 @@ class SpritesNotANumber(Corridor):
 @pytest.mark.parametrize("name", task_names())
 def test_shipped_tasks_pass(name, monkeypatch):
     fewer = {"cars": 2} if name == "crowd-driving" else {}  # plain Python takes its time with all of them
-    monkeypatch.setattr(long_run, "_MOST_SECONDS", 10.0)  # the command takes a minute of it
+    monkeypatch.setattr(long_run, "_MOST_SECONDS", 3.0)  # the command takes a minute of it
     assert mp.testing.check_task(find_task(name)(**fewer)) == []
 
 
