@@ -391,6 +391,7 @@ def test_doctor_compiles_beforehand(run, monkeypatch):
 
 
 def test_doctor_finds_damaged_compiled_code(run, monkeypatch, tmp_path):
+    run("doctor")  # imports all modules that keep compiled code
     monkeypatch.setattr("magic_pomdp.running.doctor._first_plan", lambda: Check("plan", "made"))
     monkeypatch.setattr("magic_pomdp.core.caching._folders", {tmp_path})
     whole = caching._sealed(b"code" * 250_000)
