@@ -1,6 +1,7 @@
 """A search for a planner's settings in one task, by optuna. It can be stopped at any time and goes on where it was."""
 
 import dataclasses
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,7 +118,9 @@ def _open_study(
         if trial.state == optuna.trial.TrialState.COMPLETE:
             _result(trial, storage)  # damaged ones are found here
     # another seed than before an interruption, or the same settings would be tried again
-    study.sampler = optuna.samplers.TPESampler(seed=seed + len(trials), multivariate=True)
+    with warnings.catch_warnings():  # older versions call it an experiment
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        study.sampler = optuna.samplers.TPESampler(seed=seed + len(trials), multivariate=True)
     if stored is None and not trials:
         study.set_user_attr("question", question)
     elif stored != question:
