@@ -16,8 +16,8 @@ test: .venv/installed
 	$(BIN)/mypy
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory scripts; \
 	else echo "The pages' scripts are not checked: npm is not installed."; fi
-	$(BIN)/pytest -n 3 --dist worksteal
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 3 --dist worksteal -m jit_off
+	$(BIN)/pytest -n 2 --dist worksteal
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 --dist worksteal -m jit_off
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -242,7 +242,7 @@ def _end_with_parent() -> None:
 def _starting() -> Iterator[None]:
     """Around the start of a process. What is too long there is the name of a socket, which lies among the temporary
     files."""
-    with _interrupts_blocked(), _present_folder_left_out():
+    with _present_folder_left_out(), _interrupts_blocked():
         try:
             yield
         except OSError as error:
