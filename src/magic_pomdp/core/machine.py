@@ -13,6 +13,6 @@ def available_cores() -> int:
 
 
 def collect_seldom() -> None:
-    """For processes that are this package's own. To compile makes millions of objects and little garbage: an eighth of
+    """For processes that are this package's own. To compile makes millions of objects and little garbage: part of
     the time would go into looking for it."""
     gc.set_threshold(_ALLOCATIONS, 20, 20)

@@ -152,7 +152,7 @@ def _is_place(view: types.Type, index: types.Type) -> bool:
 
 
 # These three are used so often that numba's usual way, a compiled function for each kind of view and index, would be a
-# quarter of the time to compile.
+# good part of the time to compile.
 
 
 @infer_global(operator.getitem)
