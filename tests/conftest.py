@@ -1,4 +1,5 @@
 import os
+import signal
 
 import pytest
 
@@ -6,6 +7,7 @@ from magic_pomdp.core.machine import collect_seldom
 from magic_pomdp.planners import macro_despot
 
 collect_seldom()
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and so would all they start
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from magic_pomdp.core.statistics import mean, percentile, standard_error
+from magic_pomdp.core.statistics import RunningMean, mean, percentile, standard_error
 
 
 def test_mean_and_standard_error_by_hand():
@@ -15,6 +15,15 @@ def test_mean_and_standard_error_by_hand():
 @pytest.mark.parametrize("values", [[], [7.0]])
 def test_standard_error_is_zero_below_two_values(values):
     assert standard_error(values) == standard_error(values, [3.0] * len(values)) == 0.0
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 50])
+def test_a_running_mean_is_that_of_all_values(count):
+    values, running = np.random.default_rng(count).normal(1e6, 3.0, count).tolist(), RunningMean()
+    for value in values:
+        running.add(value)
+    assert running.mean == pytest.approx(mean(values), rel=1e-12)
+    assert running.standard_error == pytest.approx(standard_error(values), rel=1e-6)
 
 
 def test_weighted_mean_by_hand():

@@ -163,14 +163,14 @@ def progress_bar(unit: str, total: int, text: str) -> "Iterator[Callable[..., No
 @contextmanager
 def episode_progress(episodes: int) -> "Iterator[Callable[[EpisodeRecord], None]]":
     """A progress bar over episodes; gives the function that is called with each record."""
-    from magic_pomdp.core.statistics import mean, standard_error
+    from magic_pomdp.core.statistics import RunningMean
 
-    returns: list[float] = []
+    returns = RunningMean()
     with progress_bar("episodes", episodes, "compiling or loading the planner") as update:
 
         def advance(record: "EpisodeRecord") -> None:
-            returns.append(record.total_return)
-            update(advance=1, description=f"return {mean(returns):.1f} ± {standard_error(returns):.1f}")
+            returns.add(record.total_return)
+            update(advance=1, description=f"return {returns.mean:.1f} ± {returns.standard_error:.1f}")
 
         yield advance
 

@@ -28,3 +28,20 @@ def standard_error(values: Sequence[float], weights: Sequence[float] | None = No
 def percentile(values: Sequence[float], percent: float) -> float:
     """The value that `percent` of 100 lie below, between neighbours by interpolation; 0 of nothing."""
     return float(np.percentile(values, percent)) if len(values) > 0 else 0.0
+
+
+class RunningMean:
+    """The mean and the standard error of values that come one by one, without keeping them (Welford)."""
+
+    def __init__(self) -> None:
+        self.count, self.mean, self._squares = 0, 0.0, 0.0
+
+    def add(self, value: float) -> None:
+        self.count += 1
+        off = value - self.mean
+        self.mean += off / self.count
+        self._squares += off * (value - self.mean)
+
+    @property
+    def standard_error(self) -> float:
+        return math.sqrt(self._squares / (self.count * (self.count - 1))) if self.count > 1 else 0.0
