@@ -7,7 +7,7 @@ from magic_pomdp.core.machine import collect_seldom
 from magic_pomdp.planners import macro_despot
 
 collect_seldom()
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and so would all they start
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it, as all that it starts
 
 
 @pytest.fixture(autouse=True)
