@@ -29,12 +29,12 @@ def test_a_name_is_enough():
     assert planner.settings == PomcpowSettings.advised(task)
     factory = PlannerFactory()
     assert (factory.name, factory.label) == ("macro-despot", "Macro-DESPOT")
-    assert factory(task).settings.values().items() >= {"scenarios": 20, "macro_length": 6}.items()
+    assert factory(task).settings.values().items() >= {"scenarios": 20, "macro_length": 16, "shorter": "6,2"}.items()
 
 
 def test_the_budget_is_the_tasks_unless_told():
     task = make("light-dark")
-    for factory, length in ((PlannerFactory(), 6), (PlannerFactory(overrides={"macro_length": 3}), 3)):
+    for factory, length in ((PlannerFactory(), 16), (PlannerFactory(overrides={"macro_length": 3}), 3)):
         assert factory.length_in(task) == length
         assert factory.budget_for(task) == factory(task).budget == Budget(seconds=task.plan_seconds(length))
     assert PlannerFactory("despot", Budget(steps=9))(task).budget == Budget(steps=9)

@@ -222,10 +222,10 @@ def test_a_recording_of_version_1_can_be_read():
     path = Path(__file__).with_name("version-1.record.gz")
     old, new = json.loads(gzip.decompress(path.read_bytes())), json.loads(to_text(load_recording(path)))
     assert (old.pop("format"), old["version"]) == ("magic-pomdp recording", 1)
-    old |= {"kind": "recording", "version": FORMAT}
+    old |= {"kind": "recording", "version": FORMAT, "world": ""}
     old["planner"]["label"] = "Macro-DESPOT"
     for episode in old["episodes"]:
-        episode["statistics"] = {"distance": episode.pop("distance")}
+        episode |= {"statistics": {"distance": episode.pop("distance")}, "pictures": []}
     assert new == old
 
 

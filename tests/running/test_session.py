@@ -174,7 +174,7 @@ def test_the_planner_changes_while_it_runs(session, told):
     assert told.newest["settings"].planner.macro_length == 3
     assert told.newest["planner"].overrides == {"macro_length": 3}
     session.obey([PLAN])
-    assert (told.newest["settings"].planner.macro_length, dict(session.factory.overrides)) == (6, {})
+    assert (told.newest["settings"].planner.macro_length, dict(session.factory.overrides)) == (16, {})
 
 
 @dataclass(frozen=True)

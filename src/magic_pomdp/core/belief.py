@@ -1,29 +1,30 @@
 """The robot's belief: a particle filter that resamples with low variance, keeps its particles apart where the task
 allows it, and finds its way back when it has lost track."""
 
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from magic_pomdp.core.compiling import compiled, kernel
 from magic_pomdp.core.macro_actions import plain_array
-from magic_pomdp.core.outcome import Outcome
-from magic_pomdp.core.randomness import check_seed, seek, stream_key, uniform
+from magic_pomdp.core.particle_filter import draw_states, mean_distance, move_by, resample, weigh, weigh_first
+from magic_pomdp.core.randomness import check_seed, stream_key
 from magic_pomdp.core.settings import Settings, setting
 from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.core.turns import Turn
-from magic_pomdp.core.views import borrow
 
 RECOVERY_ATTEMPTS = 5
 """Fresh sets of particles tried before an observation that nothing explains is ignored."""
 
-_NEGLIGIBLE = -50.0
-"""A particle whose log-likelihood lies so far below the best one's is not worth an exponential."""
+Impossible = Literal["recover", "ignore", "raise"]
+"""What to do with an observation that no particle explains: look for particles that do, and ignore it if there are
+none; ignore it at once; or raise an `ImpossibleObservation`."""
+Explanation = Literal["explained", "predicted", "recovered", "ignored"]
+"""What came of an update: particles explain the observation; there was none; fresh particles explain it; none does."""
+
 _PREDICTION = 1_000_000
 """The stream of predictions, beside those of the attempts to recover."""
-_FIT_SAMPLE = 1000
-"""Particles from which the spread of a belief is measured."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,22 @@ class BeliefSettings(Settings):
     """What can be set about a belief."""
 
     particles: int = setting(10_000, "Particles in the robot's belief.", at_least=1, at_most=100_000_000)
+
+
+class ImpossibleObservation(ValueError):
+    """No particle explains what was observed. The belief is as it was before."""
+
+
+class _Past(NamedTuple):
+    """What was done and seen in a step."""
+
+    action: np.ndarray
+    observation: np.ndarray | None
+    """None if nothing was."""
+    ignored: bool
+    """Whether nothing explained it."""
+    context: np.ndarray
+    """What was known then."""
 
 
 class Belief:
@@ -43,11 +60,19 @@ class Belief:
     When no particle explains an observation, the filter draws fresh particles from the task's initial belief and runs
     them through everything done and seen so far, up to RECOVERY_ATTEMPTS times (`recoveries` counts these rescues).
     If that fails too, it moves the old particles, as `condition` does, and ignores how little they explain what was
-    observed (`ignored` counts these).
+    observed (`ignored` counts these). Who wants something else says so by `impossible`.
     """
 
-    def __init__(self, task: Task, context: np.ndarray, particles: np.ndarray, seed: int = 0) -> None:
+    def __init__(
+        self,
+        task: Task,
+        context: np.ndarray,
+        particles: np.ndarray,
+        seed: int = 0,
+        impossible: Impossible = "recover",
+    ) -> None:
         self.task = task
+        self.impossible = check_choice(impossible)
         self.context = check_vector(context, task.context_size, "context").copy()
         self.particles = check_particles(task, particles).copy()
         self.recoveries = 0
@@ -69,8 +94,7 @@ class Belief:
         self._seed = check_seed(seed)
         self._first_context = self.context
         self._first_observation: np.ndarray | None = None
-        self._past: list[tuple[np.ndarray, np.ndarray, bool, np.ndarray]] = []
-        """Actions and observations, whether they were ignored, and in which context."""
+        self._past: list[_Past] = []
         self._attempts = 0
         self._turn = Turn("This belief is in use in another thread: give each thread a belief of its own.")
 
@@ -82,13 +106,14 @@ class Belief:
         count: int | None = None,
         seed: int = 0,
         observation: np.ndarray | None = None,
+        impossible: Impossible = "recover",
     ) -> "Belief":
         """The task's own initial belief, `count` particles (default: as many as the task advises), conditioned on an
         observation that was made before the first action, if there is one."""
         count = BeliefSettings.advised(task).particles if count is None else count
         if count < 1:
             raise ValueError(f"A belief needs at least one particle, not {count}.")
-        belief = cls(task, context, np.zeros((count, task.state_size)), seed)
+        belief = cls(task, context, np.zeros((count, task.state_size)), seed, impossible)
         belief._from_prior = True
         if observation is not None:
             belief._first_observation = check_vector(observation, task.observation_size, "first observation").copy()
@@ -98,21 +123,27 @@ class Belief:
         check_particles(task, belief.particles)
         return belief
 
-    def update(self, action: np.ndarray, observation: np.ndarray) -> None:
-        """Move the belief by a primitive action and condition it on what was observed."""
+    def update(self, action: np.ndarray, observation: np.ndarray | None) -> Explanation:
+        """Move the belief by a primitive action and condition it on what was observed. None is no observation: it is
+        then only known that the episode goes on. Tells what came of it."""
         action = check_vector(action, self.task.action_size, "action").copy()
-        observation = check_vector(observation, self.task.observation_size, "observation").copy()
+        if observation is not None:
+            observation = check_vector(observation, self.task.observation_size, "observation").copy()
         with self._turn:
-            self._past.append((action, observation, False, self.context))
+            self._past.append(_Past(action, observation, False, self.context))
             if self._condition(action, observation, self.context, 0, len(self._past)):
-                return
+                return "predicted" if observation is None else "explained"
+            if self.impossible == "raise":
+                self._past.pop()
+                raise ImpossibleObservation(_impossible(observation))
             moved = self._spare[self._running]
-            if self._from_prior and self._replay():
+            if self.impossible == "recover" and self._from_prior and self._replay():
                 self.recoveries += 1
-                return
+                return "recovered"
             self.ignored += 1
-            self._past[-1] = (action, observation, True, self.context)
+            self._past[-1] = _Past(action, observation, True, self.context)
             self._replace(moved)
+            return "ignored"
 
     def predict(self, actions: np.ndarray) -> np.ndarray:
         """Particles of the belief expected after some actions, (length, action_size); those whose episode has ended by
@@ -121,7 +152,7 @@ class Belief:
         key = stream_key(self._seed, len(self._past) + 1, _PREDICTION)
         running = np.empty(len(moved), np.bool_)
         imagined, random = np.empty_like(self._imagined), np.empty_like(self._random)
-        _predict(self.task, self.context, self.particles, moved, running, actions, imagined, key, random)
+        move_by(self.task, self.context, self.particles, moved, running, actions, imagined, key, random)
         return moved[running]
 
     def change_context(self, context: np.ndarray) -> None:
@@ -133,40 +164,98 @@ class Belief:
         """Compile all that an update may need, or load it from disk; the particles are then spread as by an update."""
         self._spare[:], self._weights[:] = self.particles, 1.0
         key = stream_key(self._seed)
-        _resample(self.task, self._spare, self._weights, self.particles, *self._spreading, key, self._random)
+        resample(self.task, self._spare, self._weights, self.particles, *self._spreading, key, self._random)
 
     def error(self, state: np.ndarray, sample: int = 100) -> float:
         """Mean distance of evenly picked particles to a state."""
         picked = self.particles[:: max(1, len(self.particles) // sample)]
-        return float(_mean_distance(self.task, picked.copy(), state))
+        return float(mean_distance(self.task, picked.copy(), state))
+
+    # ------------------------------------------------------------------------------------------------------ on disk
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """All that the belief is, for a file: `from_arrays` makes a belief of it that goes on in the same way."""
+        contexts = {id(context): context for context in (self._first_context, *(past.context for past in self._past))}
+        places = {identity: place for place, identity in enumerate(contexts)}
+        unseen, task = np.full(self.task.observation_size, np.nan), self.task
+        seen = [unseen if past.observation is None else past.observation for past in self._past]
+        numbers = (self._seed, self.recoveries, self.ignored, self._attempts, self._from_prior)
+        return {
+            "particles": self.particles.copy(),
+            "context": self.context.copy(),
+            "contexts": np.array(list(contexts.values())).reshape(len(contexts), task.context_size),
+            "context_of": np.array([places[id(past.context)] for past in self._past], np.int64),
+            "actions": np.array([past.action for past in self._past]).reshape(-1, task.action_size),
+            "observations": np.array(seen).reshape(-1, task.observation_size),
+            "was_ignored": np.array([past.ignored for past in self._past], np.bool_),
+            "first_observation": (unseen if self._first_observation is None else self._first_observation).copy(),
+            "numbers": np.array(numbers, np.uint64),
+        }
+
+    @classmethod
+    def from_arrays(cls, task: Task, arrays: Mapping[str, np.ndarray], impossible: Impossible = "recover") -> "Belief":
+        """The belief that `to_arrays` has told of, or a ValueError that says what is wrong with these."""
+        length, count = _stored_length(arrays, "actions"), _stored_length(arrays, "contexts")
+        _check_stored(arrays, "particles", np.float64, (_stored_length(arrays, "particles"), task.state_size))
+        _check_stored(arrays, "numbers", np.uint64, (5,))
+        _check_stored(arrays, "contexts", np.float64, (max(1, count), task.context_size))
+        _check_stored(arrays, "context_of", np.int64, (length,))
+        _check_stored(arrays, "was_ignored", np.bool_, (length,))
+        _check_stored(arrays, "actions", np.float64, (length, task.action_size))
+        _check_stored(arrays, "observations", np.float64, (length, task.observation_size), missing=True)
+        _check_stored(arrays, "first_observation", np.float64, (task.observation_size,), missing=True)
+        _check_stored(arrays, "context", np.float64, (task.context_size,))
+        if not ((arrays["context_of"] >= 0) & (arrays["context_of"] < count)).all():
+            raise ValueError("The stored belief was in contexts that are not stored.")
+        seed, recoveries, ignored, attempts, from_prior = (int(number) for number in arrays["numbers"])
+        belief = cls(task, arrays["context"], arrays["particles"], seed, impossible)
+        belief.recoveries, belief.ignored, belief._attempts = recoveries, ignored, attempts
+        belief._from_prior = bool(from_prior)
+        contexts = [belief.context if np.array_equal(one, belief.context) else one.copy() for one in arrays["contexts"]]
+        belief._first_context = contexts[0]
+        belief._first_observation = _seen(arrays["first_observation"])
+        rows = zip(*(arrays[name] for name in ("actions", "observations", "was_ignored", "context_of")), strict=True)
+        belief._past = [
+            _Past(action.copy(), _seen(observation), bool(was_ignored), contexts[place])
+            for action, observation, was_ignored, place in rows
+        ]
+        return belief
+
+    # ------------------------------------------------------------------------------------------------------- the filter
 
     def _draw_prior(self, attempt: int) -> bool:
         """Draw particles from the task's initial belief; False if none of them explains the first observation."""
         key, first = stream_key(self._seed, 0, attempt), self._first_observation
-        _draw_states(self.task, self._first_context, self.particles, key, self._random)
+        draw_states(self.task, self._first_context, self.particles, key, self._random)
         if first is None:
             return True
         action = check_vector(self.task.action_without_plan(), self.task.action_size, "action without a plan")
         moved, weights = self._spare, self._weights
-        explained = _weigh_first(self.task, self._first_context, self.particles, moved, weights, action, first)
+        explained = weigh_first(self.task, self._first_context, self.particles, moved, weights, action, first)
         if explained:
-            _resample(self.task, moved, weights, self.particles, *self._spreading, key, self._random)
+            resample(self.task, moved, weights, self.particles, *self._spreading, key, self._random)
         return explained
 
     def _condition(
-        self, action: np.ndarray, observation: np.ndarray, context: np.ndarray, attempt: int, time: int
+        self, action: np.ndarray, observation: np.ndarray | None, context: np.ndarray, attempt: int, time: int
     ) -> bool:
         """Move and resample the particles; False if none of them explains the observation."""
         key = stream_key(self._seed, time, attempt)
-        moved, weights, random = self._spare, self._weights, self._random
-        explained, equal = _weigh(
-            self.task, context, self.particles, moved, weights, self._running, action, observation,
-            self._imagined, key, random,
-        )  # fmt: skip
+        moved, weights, running, random = self._spare, self._weights, self._running, self._random
+        if observation is None:
+            actions = action[None]
+            move_by(self.task, context, self.particles, moved, running, actions, self._imagined, key, random)
+            explained, equal = bool(running.any()), bool(running.all())
+            weights[:] = running
+        else:
+            explained, equal = weigh(
+                self.task, context, self.particles, moved, weights, running, action, observation, self._imagined, key,
+                random,
+            )  # fmt: skip
         if explained and equal:  # low-variance resampling would take every particle once
             self.particles, self._spare = moved, self.particles
         elif explained:
-            _resample(self.task, moved, weights, self.particles, *self._spreading, key, random)
+            resample(self.task, moved, weights, self.particles, *self._spreading, key, random)
         return explained
 
     def _replay(self) -> bool:
@@ -175,24 +264,38 @@ class Belief:
         for _ in range(RECOVERY_ATTEMPTS):
             self._attempts += 1
             fits = self._draw_prior(self._attempts)
-            if fits and all(self._relive(*past, self._attempts, i) for i, past in enumerate(self._past, start=1)):
+            if fits and all(self._relive(past, self._attempts, i) for i, past in enumerate(self._past, start=1)):
                 return True
         self.particles[:] = kept
         return False
 
-    def _relive(
-        self, action: np.ndarray, observation: np.ndarray, ignored: bool, context: np.ndarray, attempt: int, time: int
-    ) -> bool:
+    def _relive(self, past: _Past, attempt: int, time: int) -> bool:
         """Condition on a past observation; one that was ignored then may be ignored again."""
-        explained = self._condition(action, observation, context, attempt, time)
-        if not explained and ignored:
+        explained = self._condition(past.action, past.observation, past.context, attempt, time)
+        if not explained and past.ignored:
             self._replace(self._spare[self._running])
-        return explained or ignored
+        return explained or past.ignored
 
     def _replace(self, particles: np.ndarray) -> None:
         """Take these particles, repeated to the right number; none at all leaves everything as it is."""
         if len(particles) > 0:
             self.particles[:] = np.resize(particles, self.particles.shape)
+
+
+def _impossible(observation: np.ndarray | None) -> str:
+    seen = "that the episode goes on" if observation is None else f"the observation {observation.tolist()}"
+    return f"No particle of the belief explains {seen}. The belief is as it was before."
+
+
+def check_choice(impossible: str) -> Impossible:
+    """What to do with an impossible observation, or a ValueError if it is nothing that can be done."""
+    for choice in get_args(Impossible):
+        if impossible == choice:
+            return choice
+    choices = ", ".join(get_args(Impossible)[:-1])
+    raise ValueError(
+        f"With an impossible observation one can {choices} or {get_args(Impossible)[-1]}, not {impossible!r}."
+    )
 
 
 def check_vector(values: np.ndarray, size: int, what: str) -> np.ndarray:
@@ -223,151 +326,27 @@ def check_particles(task: Task, particles: np.ndarray) -> np.ndarray:
     return particles
 
 
-@kernel
-def _draw_states(task, context, particles, key, random):
-    context, particles, random = borrow((context, particles, random), task)
-    for i in range(len(particles)):
-        seek(random, key, i)
-        task.draw_state(context, random, particles[i])
+def _seen(observation: np.ndarray) -> np.ndarray | None:
+    """An observation as it is stored; NaN is none."""
+    return None if np.isnan(observation).all() else observation.copy()
 
 
-@kernel
-def _predict(task, context, particles, moved, running, actions, imagined, key, random):
-    """Move the particles by some actions into `moved`; note which of them are still running."""
-    context, particles, moved, running = borrow((context, particles, moved, running), task)
-    actions, imagined, random = borrow((actions, imagined, random), task)
-    for i in range(len(particles)):
-        state, outcome = moved[i], Outcome.RUNNING
-        for j in range(len(state)):
-            state[j] = particles[i, j]
-        seek(random, key, i)
-        for k in range(len(actions)):
-            if outcome == Outcome.RUNNING:
-                _, outcome = task.step_unobserved(context, state, actions[k], random, imagined)
-        running[i] = outcome == Outcome.RUNNING
+def _stored_length(arrays: Mapping[str, np.ndarray], name: str) -> int:
+    """Rows of an array; none if it has none, or is missing."""
+    return len(arrays[name]) if name in arrays and arrays[name].ndim > 0 else 0
 
 
-@kernel
-def _mean_distance(task, particles, state):
-    particles, state = borrow((particles, state), task)
-    total = 0.0
-    for i in range(len(particles)):
-        total += task.state_distance(state, particles[i])
-    return total / len(particles)
-
-
-@kernel
-def _weigh(task, context, particles, moved, weights, running, action, observation, imagined, key, random):
-    """Move the particles into `moved` and weigh them, the best by 1. Whether any explains the observation, and whether
-    all weigh the same."""
-    context, particles, moved = borrow((context, particles, moved), task)
-    weights, running = borrow((weights, running), task)
-    action, observation, imagined, random = borrow((action, observation, imagined, random), task)
-    largest, smallest = -math.inf, math.inf
-    for i in range(len(particles)):
-        state = moved[i]
-        for j in range(len(state)):
-            state[j] = particles[i, j]
-        seek(random, key, i)
-        weight, _, outcome = task.condition(context, state, action, random, observation, imagined)
-        running[i] = outcome == Outcome.RUNNING
-        if not (running[i] and weight < math.inf):  # NaN or +∞ say nothing about this particle
-            weight = -math.inf
-        weights[i] = weight
-        largest, smallest = max(largest, weight), min(smallest, weight)
-    if largest == -math.inf or largest == smallest:
-        return largest > -math.inf, True
-    _from_logarithms(weights, largest)
-    return True, False
-
-
-@kernel
-def _weigh_first(task, context, particles, moved, weights, action, observation):
-    """Weigh particles by an observation before the first action, into `moved`. Whether any explains it."""
-    context, particles, moved, weights = borrow((context, particles, moved, weights), task)
-    action, observation = borrow((action, observation), task)
-    largest = -math.inf
-    for i in range(len(particles)):
-        for j in range(len(particles[i])):
-            moved[i, j] = particles[i, j]
-        weight = task.log_likelihood(context, moved[i], action, observation)
-        weights[i] = weight if weight < math.inf else -math.inf
-        largest = max(largest, weights[i])
-    if largest > -math.inf:
-        _from_logarithms(weights, largest)
-    return largest > -math.inf
-
-
-@compiled
-def _from_logarithms(weights, largest):
-    """Weights of their logarithms, the largest 1."""
-    for i in range(len(weights)):
-        relative = weights[i] - largest
-        weights[i] = math.exp(relative) if relative > _NEGLIGIBLE else 0.0
-
-
-@kernel
-def _resample(task, moved, weights, particles, columns, mean, factor, noise, key, random):
-    """Low-variance resampling from `moved` into `particles`: evenly spaced pointers into the cumulated weights."""
-    moved, weights, particles, random = borrow((moved, weights, particles, random), task)
-    columns, mean, factor, noise = borrow((columns, mean, factor, noise), task)
-    count, total, squares, last = len(particles), 0.0, 0.0, 0
-    for i in range(count):
-        total += weights[i]
-        squares += weights[i] ** 2
-        if weights[i] > 0.0:
-            last = i
-    seek(random, key, count)
-    offset, spacing, chosen, cumulated = uniform(random), total / count, 0, weights[0]
-    for i in range(count):
-        pointer = (i + offset) * spacing
-        while cumulated <= pointer and chosen < last:
-            chosen += 1
-            cumulated += weights[chosen]
-        for j in range(len(particles[i])):
-            particles[i, j] = moved[chosen, j]
-    effective = total * total / squares
-    if effective < 0.5 * count and len(columns) > 0:
-        _fit(particles, columns, mean, factor)
-        _spread(particles, columns, mean, factor, noise, effective, random)
-
-
-@compiled
-def _fit(particles, columns, mean, factor):
-    """Mean of some columns, and the Cholesky factor of their covariance, from a sample of the particles."""
-    size, stride = len(columns), max(1, len(particles) // _FIT_SAMPLE)
-    share = 1.0 / len(range(0, len(particles), stride))
-    for a in range(size):
-        mean[a] = 0.0
-        for i in range(0, len(particles), stride):
-            mean[a] += share * particles[i, columns[a]]
-    for a in range(size):
-        for b in range(a + 1):
-            factor[a, b] = 0.0
-            for i in range(0, len(particles), stride):
-                factor[a, b] += share * (particles[i, columns[a]] - mean[a]) * (particles[i, columns[b]] - mean[b])
-    for a in range(size):
-        for b in range(a + 1):
-            for c in range(b):
-                factor[a, b] -= factor[a, c] * factor[b, c]
-            if a == b:
-                factor[a, a] = math.sqrt(max(0.0, factor[a, a]))
-            else:
-                factor[a, b] = factor[a, b] / factor[b, b] if factor[b, b] > 0.0 else 0.0
-
-
-@compiled
-def _spread(particles, columns, mean, factor, noise, effective, random):
-    """Blur some columns by a kernel (uniform: its shape hardly matters) as wide as suits so many effective particles,
-    without widening the whole."""
-    size = len(columns)
-    width = effective ** (-1.0 / (size + 4.0))
-    shrink = math.sqrt(1.0 - width * width)
-    for i in range(len(particles)):
-        for a in range(size):
-            noise[a] = width * math.sqrt(12.0) * (uniform(random) - 0.5)
-        for a in range(size):
-            value = mean[a] + shrink * (particles[i, columns[a]] - mean[a])
-            for b in range(a + 1):
-                value += factor[a, b] * noise[b]
-            particles[i, columns[a]] = value
+def _check_stored(
+    arrays: Mapping[str, np.ndarray], name: str, kind: type, shape: tuple[int, ...], missing: bool = False
+) -> None:
+    """A ValueError unless there is such an array of finite numbers; rows of NaN stand for what may be `missing`."""
+    array = arrays.get(name)
+    if array is None or array.dtype != kind or array.shape != shape:
+        found = "missing" if array is None else f"{array.dtype} of shape {array.shape}"
+        raise ValueError(f"The stored belief's {name} must be {np.dtype(kind)} of shape {shape}, but is {found}.")
+    rows = array.reshape(-1, shape[-1]) if missing else array
+    wrong = ~np.isfinite(rows)
+    if missing:
+        wrong &= ~np.isnan(rows).all(axis=1, keepdims=True)
+    if wrong.any():
+        raise ValueError(f"The stored belief's {name} contains NaN or infinity.")

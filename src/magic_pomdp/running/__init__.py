@@ -13,14 +13,19 @@ if TYPE_CHECKING:
     from magic_pomdp.running.evaluating import EvaluationFailed as EvaluationFailed
     from magic_pomdp.running.evaluating import EvaluationInterrupted as EvaluationInterrupted
     from magic_pomdp.running.evaluating import evaluate as evaluate
+    from magic_pomdp.running.evaluating import warm_up as warm_up
     from magic_pomdp.running.factory import PlannerFactory as PlannerFactory
     from magic_pomdp.running.factory import able_planners as able_planners
     from magic_pomdp.running.recording import record_episodes as record_episodes
+    from magic_pomdp.running.robot import Latency as Latency
+    from magic_pomdp.running.robot import Observed as Observed
+    from magic_pomdp.running.robot import Robot as Robot
     from magic_pomdp.running.tuning import tune as tune
     from magic_pomdp.running.world import Beginning as Beginning
     from magic_pomdp.running.world import Happening as Happening
     from magic_pomdp.running.world import SimulatedWorld as SimulatedWorld
     from magic_pomdp.running.world import World as World
+    from magic_pomdp.running.world import WorldFactory as WorldFactory
 
 __all__ = [
     "Beginning",
@@ -29,16 +34,21 @@ __all__ = [
     "EvaluationFailed",
     "EvaluationInterrupted",
     "Happening",
+    "Latency",
     "Moment",
+    "Observed",
     "PlannerFactory",
+    "Robot",
     "SimulatedWorld",
     "World",
+    "WorldFactory",
     "able_planners",
     "compare",
     "evaluate",
     "record_episodes",
     "run_episode",
     "tune",
+    "warm_up",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -55,18 +65,25 @@ __getattr__, __dir__ = lazy_names(
             "EvaluationFailed",
             "EvaluationInterrupted",
             "evaluate",
+            "warm_up",
         ),
         "running.factory": (
             "PlannerFactory",
             "able_planners",
         ),
         "running.recording": ("record_episodes",),
+        "running.robot": (
+            "Latency",
+            "Observed",
+            "Robot",
+        ),
         "running.tuning": ("tune",),
         "running.world": (
             "Beginning",
             "Happening",
             "SimulatedWorld",
             "World",
+            "WorldFactory",
         ),
     },
 )

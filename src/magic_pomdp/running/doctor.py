@@ -49,6 +49,7 @@ def examine() -> list[Check]:
         Check("magic-pomdp", __version__),
         *(Check(name, metadata.version(name)) for name in ("numba", "llvmlite", "numpy")),
         *(_optional(name, use) for name, use in OPTIONAL.items()),
+        *_worlds(),
         Check("processor", cpu_name()),
         Check("cores available", str(available_cores())),
         Check(
@@ -89,6 +90,14 @@ def _optional(name: str, use: str) -> Check:
     if find_spec(name) is None:
         return Check(name, f"not installed (only {use} needs it)")
     return Check(name, metadata.version(name))
+
+
+def _worlds() -> list[Check]:
+    """Whether all is there that other worlds than the tasks' own simulators need."""
+    from magic_pomdp.transfer.registry import find_other_world, other_worlds
+
+    worlds = [find_other_world(name) for name in other_worlds()]
+    return [Check(f"transfer {world.task}", world.missing() or f"{world.label}: all is there") for world in worlds]
 
 
 def _cache_folder() -> Check:

@@ -73,6 +73,8 @@ class Moment:
     """What was observed in it; None at the beginning."""
     next_plan: Plan | None = None
     """The plan made meanwhile, by a planner that plans while the robot acts."""
+    picture: bytes | None = None
+    """What the world's camera has sent last, as a JPEG; None from a world without one."""
 
 
 class Episode:
@@ -178,7 +180,8 @@ class Episode:
 
     def moment(self) -> Moment:
         """The present instant."""
-        return Moment(self.context, self.world.state, self.belief, self.plan, *self._last, self.next_plan)
+        picture: bytes | None = getattr(self.world, "picture", None)
+        return Moment(self.context, self.world.state, self.belief, self.plan, *self._last, self.next_plan, picture)
 
     def record(self) -> EpisodeRecord:
         """What has happened so far."""

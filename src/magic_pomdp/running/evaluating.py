@@ -20,7 +20,7 @@ from magic_pomdp.results.evaluation import Evaluation, Question, add_up
 from magic_pomdp.running.episode import EpisodeRecord, longest_macro_action, planning_ahead, run_episode
 from magic_pomdp.running.factory import PlannerFactory
 from magic_pomdp.running.workers import JobFailed, run_jobs
-from magic_pomdp.running.world import SimulatedWorld, World, draw_beginning
+from magic_pomdp.running.world import SimulatedWorld, World, WorldFactory, draw_beginning
 
 MOST_EPISODES = 100_000
 """Of an evaluation: a file of results can hold so many."""
@@ -68,7 +68,9 @@ def evaluate(
     workers = available_cores() if workers is None else workers
     if workers > 0 and type(task).__module__ == "__main__" and not _is_file("__main__"):
         raise ValueError(f"Worker processes cannot find {type(task).__name__}: put it into a file, or use workers=0.")
-    asked = describe(task, make_planner, seed, plans_ahead)  # bad settings are found here, before a worker starts
+    asked = describe(
+        task, make_planner, seed, plans_ahead, world
+    )  # bad settings are found here, before a worker starts
     records: dict[int, EpisodeRecord] = {}
 
     def so_far() -> Evaluation:
@@ -134,9 +136,16 @@ def warm_up(task: Task, planner: Planner, plans_ahead: bool | None = None) -> No
     belief.warm_up()
 
 
-def describe(task: Task, make_planner: MakePlanner, seed: int, plans_ahead: bool | None = None) -> Question:
+def describe(
+    task: Task,
+    make_planner: MakePlanner,
+    seed: int,
+    plans_ahead: bool | None = None,
+    make_world: MakeWorld = SimulatedWorld,
+) -> Question:
     """What an evaluation asks, before its first episode."""
     planner = make_planner(task)
+    named = make_world if isinstance(make_world, WorldFactory) else None
     factory = make_planner if isinstance(make_planner, PlannerFactory) else None
     return Question(
         task=task_name(task),
@@ -149,6 +158,9 @@ def describe(task: Task, make_planner: MakePlanner, seed: int, plans_ahead: bool
         settings=_settings(planner),
         task_parameters=parameter_values(task),
         code=_fingerprint(task),
+        world=named.label if named else "",
+        world_settings=named.settings.values() if named else {},
+        identified=named.identified if named else "",
     )
 
 

@@ -61,6 +61,8 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Mean distance of particles to the true state, if that is known."""
     belief_spread: float
     """Mean distance of particles from each other."""
+    picture: bytes | None = None
+    """What the world's camera saw, as a JPEG; None in a world without one."""
 
 
 class Recorder:
@@ -109,6 +111,7 @@ class Recorder:
             observation=moment.observation,
             belief_error=None if state is None else belief.error(state),
             belief_spread=float(np.mean([belief.error(particle.copy()) for particle in picked])),
+            picture=moment.picture,
         )
 
     def describe_plan(self, moment: Moment, time: int = 0) -> RecordedPlan:
@@ -185,6 +188,7 @@ class Recorder:
             belief_errors=tuple(_six_digits(frame.belief_error) for frame in frames),
             belief_spreads=tuple(six_digits(frame.belief_spread) for frame in frames),
             plans=tuple(self._plans),
+            pictures=_pictures(frames),
         )
 
 
@@ -192,6 +196,12 @@ def _rows(rows: Sequence[np.ndarray | None], size: int) -> np.ndarray:
     """One row below the other; what is not known is NaN."""
     unknown = np.full(size, np.nan)
     return np.array([unknown if row is None else row for row in rows], dtype=np.float64).reshape(len(rows), size)
+
+
+def _pictures(frames: Sequence[Frame]) -> tuple[bytes, ...]:
+    """Those of all frames; none at all if one is missing."""
+    found = tuple(frame.picture for frame in frames if frame.picture is not None)
+    return found if len(found) == len(frames) else ()
 
 
 def _six_digits(number: float | None) -> float | None:
@@ -280,7 +290,7 @@ def record_episodes(
     check_numbers(episodes, seed)
     make_planner = planner_maker(planner)
     job = _RecordingJob(task, make_planner, world, seed, _check_particles(particles))
-    about = describe(task, make_planner, seed)  # what is wrong is found here, before a worker starts
+    about = describe(task, make_planner, seed, make_world=world)  # what is wrong is found here, before a worker starts
     found: dict[int, RecordedEpisode] = {}
     left = _Size(MOST_BYTES, MOST_VALUES).without(_Size.of(file_content(_recording(task, about, found), "It")))
     workers = available_cores() if workers is None else workers
@@ -352,6 +362,7 @@ def _recording(task: Task, about: Question, found: dict[int, RecordedEpisode]) -
             budget=about.budget,
             settings=about.settings,
         ),
+        world=about.world,
         seed=about.seed,
         episodes=tuple(found[number] for number in sorted(found)),
     )

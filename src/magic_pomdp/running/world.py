@@ -6,13 +6,16 @@ reaches them.
 """
 
 import math
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from magic_pomdp.core.compiling import kernel
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import new_stream, seek, stream_key
+from magic_pomdp.core.settings import Settings
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
 
@@ -39,7 +42,8 @@ class Happening(NamedTuple):
 
 
 class World(Protocol):
-    """What really happens in an episode."""
+    """What really happens in an episode. One with a camera may also have a `picture`: what the camera has sent last, a
+    JPEG, which recordings keep."""
 
     @property
     def state(self) -> np.ndarray | None:
@@ -75,6 +79,23 @@ class SimulatedWorld:
             raise ValueError(f"{type(self.task).__name__}.step gave the reward {reward} after {self._time} steps.")
         self._time += 1
         return Happening(observation, float(reward), Outcome(outcome))
+
+
+@dataclass(frozen=True)
+class WorldFactory:
+    """A world that results can name. Called with a task, it makes the world; it can be sent to other processes."""
+
+    label: str
+    """What the world is, in a few words."""
+    settings: Settings
+    """What is set about it."""
+    make: Callable[[Task, Any], World]
+    """Makes it for a task, with settings of its kind: a function of a module."""
+    identified: str = ""
+    """Where the task's parameters come from, if they were fitted to the world."""
+
+    def __call__(self, task: Task) -> World:
+        return self.make(task, self.settings)
 
 
 def draw_beginning(task: Task, random: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
