@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from magic_pomdp.results.files import read as read
     from magic_pomdp.results.files import read_as as read_as
     from magic_pomdp.results.files import write as write
+    from magic_pomdp.results.identification import Identification as Identification
     from magic_pomdp.results.recording import Recording as Recording
     from magic_pomdp.results.recording import load_recording as load_recording
     from magic_pomdp.results.recording import save_recording as save_recording
@@ -26,6 +27,7 @@ __all__ = [
     "Curves",
     "EpisodeResult",
     "Evaluation",
+    "Identification",
     "Recording",
     "Tuning",
     "load_recording",
@@ -48,6 +50,7 @@ __getattr__, __dir__ = lazy_names(
             "read_as",
             "write",
         ),
+        "results.identification": ("Identification",),
         "results.recording": (
             "Recording",
             "load_recording",

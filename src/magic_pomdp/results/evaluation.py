@@ -86,6 +86,11 @@ class Question(Stored, frozen=True, kw_only=True):
     code: Label = ""
     """A fingerprint of the code of task, planners and belief, and of what the task has read from files or derived
     otherwise; "" if that is not known."""
+    world: Label = ""
+    """In which world it happened; "" in the task's own simulator, or in one without a name."""
+    world_settings: dict[str, Scalar] = msgspec.field(default_factory=dict)
+    identified: Label = ""
+    """Which parameters that were fitted to that world the task has; "" if none."""
 
     def __post_init__(self) -> None:
         check_seed(self.seed)

@@ -19,12 +19,13 @@ from magic_pomdp.core.saving import save_bytes
 from magic_pomdp.results.base import FORMAT, Stored
 from magic_pomdp.results.comparison import Comparison
 from magic_pomdp.results.evaluation import Evaluation
+from magic_pomdp.results.identification import Identification
 from magic_pomdp.results.recording import Recording, is_recording, to_recording
 from magic_pomdp.results.speed import Bench
 from magic_pomdp.results.training import Ablation, AblationTraining, Curves
 from magic_pomdp.results.upgrade import upgrade
 
-_InJson = Evaluation | Comparison | Curves | Ablation | AblationTraining | Bench
+_InJson = Evaluation | Comparison | Curves | Ablation | AblationTraining | Bench | Identification
 Result = _InJson | Recording
 """All kinds."""
 _KINDS: dict[str, type[_InJson]] = {kind.__struct_config__.tag: kind for kind in get_args(_InJson)}
@@ -37,7 +38,8 @@ def read(path: Path) -> Result:
     found = read_if_result(path)
     if found is None:
         raise ValueError(
-            f"{path} holds no result of magic-pomdp: evaluate, compare, curves, ablate, bench and record make some."
+            f"{path} holds no result of magic-pomdp: evaluate, compare, curves, ablate, bench, identify, transfer and "
+            "record make some."
         )
     return found
 

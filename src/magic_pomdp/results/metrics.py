@@ -73,6 +73,11 @@ class EvaluationReport(CurvePoint, frozen=True, kw_only=True, tag_field="event",
     """Whether each macro-action was planned while the one before it was carried out."""
     best: bool = False
     """Whether it was the best so far."""
+    lead: float | None = None
+    """What it returned more than the handcrafted set did, in the mean of the same episodes; None if that is not
+    known."""
+    lead_stderr: Amount | None = None
+    """The standard error of that, pair by pair."""
     final: bool = False
     """Whether it was the last one, of the best generator, in episodes that had no part in choosing it."""
 

@@ -198,11 +198,15 @@ class RecordedEpisode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     belief_spreads: tuple[Amount, ...]
     """For each frame, the mean distance of particles from each other."""
     plans: tuple[RecordedPlan, ...]
+    pictures: tuple[bytes, ...] = ()
+    """For each frame, what the world's camera saw, as a JPEG; nothing in a world without a camera."""
 
     def __post_init__(self) -> None:
         frames, size = _check_array("states", self.states, _Real, None, None)
         by_frame = ("particles", "sprites", "plan_of_frame", "belief_errors", "belief_spreads")
         check_counts({name: getattr(self, name) for name in by_frame}, frames, "entries, one for each of the states")
+        if self.pictures:
+            check_counts({"pictures": self.pictures}, frames, "entries, one for each of the states")
         by_step = {name: getattr(self, name) for name in ("rewards", "actions", "observations")}
         check_counts(by_step, frames - 1, "entries, one for each step between states")
         if not 1 <= self.steps == frames - 1:
@@ -232,6 +236,8 @@ class Recording(Stored, frozen=True, kw_only=True, tag="recording", eq=False):
 
     task: TaskInfo
     planner: PlannerInfo
+    world: Label = ""
+    """In which world they happened; "" in the task's own simulator, or in one without a name."""
     seed: int
     """Of all episodes."""
     episodes: Annotated[tuple[RecordedEpisode, ...], msgspec.Meta(min_length=1)]

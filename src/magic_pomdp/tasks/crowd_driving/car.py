@@ -3,7 +3,7 @@
 import math
 
 from magic_pomdp.core.compiling import compiled, inlined
-from magic_pomdp.core.randomness import normal
+from magic_pomdp.core.randomness import four_normals
 from magic_pomdp.core.series import power_series
 from magic_pomdp.tasks.crowd_driving.gamma import COS, FRONT, REAR, SIDE, SIN, SPEED, X, Y
 
@@ -15,6 +15,8 @@ WHEEL_BASE = 2.5106
 STRAIGHT = 1e-4
 """A smaller steering angle is none."""
 MOST_STEER = math.radians(15.0)
+AT_ONCE = 1e6
+"""Radians a second of wheels that turn without delay."""
 STEER_GAIN = 1.5
 """Steering of a car that follows a velocity, for every radian that its heading is off."""
 SPEED_NOISE, POSITION_NOISE, HEADING_NOISE = 0.1, 0.1, 0.02
@@ -99,7 +101,7 @@ def expected_move(cars, car, target_speed, acceleration, steer, reference):
     """
     x, y, cos, sin, speed = cars[car + X], cars[car + Y], cars[car + COS], cars[car + SIN], cars[car + SPEED]
     change = acceleration if speed <= target_speed else -acceleration
-    time = min(DURATION, (target_speed - speed) / change)
+    time = min(DURATION, abs(target_speed - speed) / acceleration)
     distance = speed * time + 0.5 * change * time * time + target_speed * (DURATION - time)
     speed += change * time
     if abs(steer) < STRAIGHT:
@@ -115,15 +117,34 @@ def expected_move(cars, car, target_speed, acceleration, steer, reference):
 
 
 @inlined
+def turn_wheels(wheels, before, wanted, rate, delay):
+    """The front wheels during a step, if they turn at some rate (0: at once) towards what was wanted before, and after
+    some seconds of delay towards what is wanted now: their mean angle, and the angle at the end."""
+    fast = rate if rate > 0.0 else AT_ONCE
+    first, wheels = turn_towards(wheels, before, fast, delay)
+    second, wheels = turn_towards(wheels, wanted, fast, DURATION - delay)
+    return (first + second) / DURATION, wheels
+
+
+@inlined
+def turn_towards(wheels, wanted, rate, seconds):
+    """Wheels that turn for some seconds: the integral of their angle, and the angle at the end."""
+    time = min(seconds, abs(wanted - wheels) / rate)
+    turned_to = wheels + (rate * time if wanted > wheels else -rate * time)
+    return 0.5 * (wheels + turned_to) * time + turned_to * (seconds - time), turned_to
+
+
+@inlined
 def move(cars, car, target_speed, acceleration, steer, reference, random):
     """Move a car, with noise."""
     x, y, cos, sin, speed = expected_move(cars, car, target_speed, acceleration, steer, reference)
-    cars[car + X] = x + POSITION_NOISE * normal(random)
-    cars[car + Y] = y + POSITION_NOISE * normal(random)
-    cos, sin = turned(cos, sin, HEADING_NOISE * normal(random))
+    off_x, off_y, off_heading, off_speed = four_normals(random)
+    cars[car + X] = x + POSITION_NOISE * off_x
+    cars[car + Y] = y + POSITION_NOISE * off_y
+    cos, sin = turned(cos, sin, HEADING_NOISE * off_heading)
     rounding = 1.5 - 0.5 * (cos * cos + sin * sin)  # keeps the heading at length 1
     cars[car + COS], cars[car + SIN] = rounding * cos, rounding * sin
-    cars[car + SPEED] = speed + SPEED_NOISE * normal(random)
+    cars[car + SPEED] = speed + SPEED_NOISE * off_speed
     cars[car + STEER] = steer
 
 

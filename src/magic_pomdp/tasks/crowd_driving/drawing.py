@@ -56,7 +56,7 @@ def crowd_scene(road_map: RoadMap, areas: int, path: np.ndarray) -> Scene:
 
 def crowd_sprites(roads: RoadTables, state: np.ndarray, particles: np.ndarray) -> tuple[Shape, ...]:
     """For each of the other cars as many ways, and the cars: shapes keep their places in the list as time goes on."""
-    cars = range(0, len(state) - 1, CAR)
+    cars = range(0, len(state) // CAR * CAR, CAR)  # behind them is how the episode stands
     shown = particles[:: max(1, len(particles) // _SHOWN)]
     ways = [way for car in cars[1:] for way in _ways(roads, shown[:, car + TRACK], shown[:, car + ARC])]
     bodies = [part for car in cars for part in _car(state[car : car + CAR], "robot" if car == 0 else "other")]
@@ -78,6 +78,7 @@ def _car(car: np.ndarray, role: str) -> tuple[Polygon, Polygon]:
 def _ways(roads: RoadTables, tracks: np.ndarray, arcs: np.ndarray) -> list[Line]:
     """The ways that a car is expected to go, the wider the likelier. If there are fewer, the last is repeated."""
     found: list[tuple[float, np.ndarray]] = []
+    tracks = np.floor(tracks)
     for track in np.unique(tracks):
         arc, share = arcs[tracks == track].mean(), float((tracks == track).mean())
         way = np.array([place_on(roads, int(track), arc + metres) for metres in _WAY_AHEAD])

@@ -6,10 +6,8 @@ from magic_pomdp.core.compiling import compiled, inlined
 from magic_pomdp.tasks.crowd_driving.car import DURATION, HALF, MIDDLE, MOST_STEER, WHEEL_BASE, arc_tangent
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, FRONT, SIDE, SIN, SPEED, X, Y
 
-BRAKE = 3.0
-"""Deceleration that a driver counts on, of the robot's car."""
 OTHERS_BRAKE = 2.0
-"""The same of other cars."""
+"""Deceleration that a driver counts on, of other cars. What the robot's car can do is given as `brake`."""
 REACTION = 0.6
 """Seconds that pass before a driver can decide anew: a macro-action."""
 ROOM = 0.3
@@ -39,7 +37,7 @@ def go_along(cars, x, y):
 
 
 @compiled
-def safe_speed(cars, others, steer):
+def safe_speed(cars, others, steer, brake):
     """The speed at which the first car, steered like this, can stop behind whoever is in its way."""
     cos, sin = cars[COS], cars[SIN]
     bend = 0.5 * steer / WHEEL_BASE
@@ -59,21 +57,21 @@ def safe_speed(cars, others, steer):
         there = max(0.0, gap) / max(1.0, cars[SPEED])
         if abs(y) < wide or abs(y + there * cars[car + SPEED] * across) < wide:
             onward = max(0.0, cars[car + SPEED] * along)
-            speed = min(speed, stopping_speed(gap + onward * onward / (2.0 * OTHERS_BRAKE)))
+            speed = min(speed, stopping_speed(gap + onward * onward / (2.0 * OTHERS_BRAKE), brake))
     return speed
 
 
 @inlined
-def stopping_speed(room):
+def stopping_speed(room, brake):
     """The speed from which a car comes to rest in some metres."""
-    return max(0.0, math.sqrt(max(0.0, (REACTION * BRAKE) ** 2 + 2.0 * BRAKE * room)) - REACTION * BRAKE)
+    return max(0.0, math.sqrt(max(0.0, (REACTION * brake) ** 2 + 2.0 * brake * room)) - REACTION * brake)
 
 
 @inlined
-def speed_for_road(road, seconds, least):
+def speed_for_road(road, seconds, least, brake):
     """The speed that uses up a road in some seconds, or the least that is wanted, as long as there is room to stop."""
     road -= FRONT + END_ROOM
-    return min(max(STEADY * least, road / max(1.0, seconds)), stopping_speed(road))
+    return min(max(STEADY * least, road / max(1.0, seconds)), stopping_speed(road, brake))
 
 
 @inlined
@@ -83,7 +81,7 @@ def steps_to_drive(road, least):
 
 
 @compiled
-def pick_macro_action(now, speed, steer, slow, macro_actions, lengths):
+def pick_macro_action(now, speed, steer, slow, brake, macro_actions, lengths):
     """The number of the macro-action that most leads from the present speed to another, and steers like this."""
     best, least = 0, math.inf
     for macro in range(len(lengths)):
@@ -91,7 +89,7 @@ def pick_macro_action(now, speed, steer, slow, macro_actions, lengths):
         for k in range(lengths[macro]):
             target += macro_actions[macro, k, 0] / lengths[macro]
             mean_steer += macro_actions[macro, k, 1] / lengths[macro]
-        change = BRAKE * DURATION * lengths[macro]
+        change = brake * DURATION * lengths[macro]
         reached = now + min(change, max(-change, target - now))
         faster = reached - speed
         cost = (TOO_FAST if faster > 0.0 else 1.0) * faster * faster + STEER_WEIGHT * (mean_steer - steer) ** 2

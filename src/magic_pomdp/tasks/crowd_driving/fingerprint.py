@@ -11,7 +11,7 @@ from magic_pomdp.tasks.crowd_driving.car import DURATION, bodies_touch, move
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, SPEED, X, Y
 from magic_pomdp.tasks.crowd_driving.layout import ARC, TRACK
 from magic_pomdp.tasks.crowd_driving.roads import JUNCTION, inside, place_on
-from magic_pomdp.tasks.crowd_driving.task import ACCELERATION, CrowdDriving
+from magic_pomdp.tasks.crowd_driving.task import CrowdDriving
 
 _ASTRAY = 1000.0
 """A car farther than this from its route has a broken state."""
@@ -59,10 +59,10 @@ def _run_traffic(task, episodes, key, random, context, state, by_time, totals):
         hit = False
         for time in range(1, task.max_steps + 1):
             totals[_PLANES] += task.give_orders(roads, state)
-            move(state, 0, 0.0, ACCELERATION, 0.0, task.reference, random)
+            move(state, 0, 0.0, task.acceleration, 0.0, task.reference, random)
             task.move_traffic(roads, state, random)
             hit = hit or task.collides(state)
-            for car in range(CAR, len(state) - 1, CAR):
+            for car in range(CAR, CAR * (task.cars + 1), CAR):
                 x, y = state[car + X], state[car + Y]
                 by_time[time, _SPEED_SUM] += state[car + SPEED]
                 by_time[time, _IN_JUNCTION] += inside(roads, x, y, 1 << JUNCTION)

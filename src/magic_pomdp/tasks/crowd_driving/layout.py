@@ -7,7 +7,8 @@ stands. An observation: the first SEEN numbers of each car.
 from magic_pomdp.tasks.crowd_driving.car import STEER
 
 TRACK, ARC = STEER + 1, STEER + 2
-"""The intention of another car: a route point."""
+"""The intention of another car: a route point. A track that is no whole number is the one below it, of a driver who
+wants to go by that share of full speed slower."""
 PROGRESS, STEPS = STEER + 1, STEER + 2
 """Where others keep their intention, the robot's own car keeps: points of the path passed, primitive steps taken."""
 SEEN = STEER + 1

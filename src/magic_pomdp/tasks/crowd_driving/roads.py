@@ -44,6 +44,8 @@ FIRST_SAMPLE, LAST_STEP, LENGTH, FIRST_LINK, LINKS, FIRST_ROUTE, ROUTES, EXIT = 
 """Columns of `tracks`. FIRST_SAMPLE: row in `samples`. LAST_STEP: samples after the first. FIRST_LINK, LINKS: part of
 `links`. FIRST_ROUTE, ROUTES: the tracks that are routes from this lane on. EXIT: the area of the exit that
 begins with this lane, or −1."""
+LANE_REACH, OFF_LANE, OFF_HEADING = 4.0, 0.8, 0.2
+"""A car may be so many metres beside the middle of its lane; usual deviations of place and heading from it."""
 GROUP, PLACE_LANE, PLACE_START, PLACE_LENGTH = range(4)
 """Columns of `places`: stretches of lanes on which cars start."""
 SPAWN = -1
@@ -166,6 +168,36 @@ def draw_place(roads, group, random):
             left -= roads.places[k, PLACE_LENGTH]
     along = min(left, roads.places[last, PLACE_LENGTH])
     return int(roads.places[last, PLACE_LANE]), roads.places[last, PLACE_START] + along
+
+
+@njit
+def draw_lane(roads, lanes, x, y, cos, sin, random):
+    """A lane, and the arc length on it, that a car at (x, y) with a heading may be on: the likelier, the better both
+    fit and the more routes there are. If none fits, one that is near."""
+    total, chosen, chosen_arc = 0.0, 0, 0.0
+    nearest, near_lane, near_arc = math.inf, 0, 0.0
+    for lane in range(lanes):
+        row, step, last = int(roads.tracks[lane, FIRST_SAMPLE]), 0, int(roads.tracks[lane, LENGTH] / SPACING)
+        best, at = math.inf, 0
+        while step <= last:  # no sample is nearer than this one is, less the way to it
+            distance = math.sqrt((roads.samples[row + step, 0] - x) ** 2 + (roads.samples[row + step, 1] - y) ** 2)
+            if distance < best:
+                best, at = distance, step
+            step += max(1, int(SAMPLES_PER_METRE * (distance - min(best, LANE_REACH))))
+        if best < nearest:
+            nearest, near_lane, near_arc = best, lane, at * SPACING
+        if best < LANE_REACH:
+            along_x, along_y = heading_on(roads, lane, at * SPACING)
+            ahead, aside = cos * along_x + sin * along_y, cos * along_y - sin * along_x
+            if ahead > 0.0:
+                off = (best / OFF_LANE) ** 2 + (aside / ahead / OFF_HEADING) ** 2
+                weight = math.exp(-0.5 * off) * max(1.0, roads.tracks[lane, ROUTES])
+                total += weight
+                if uniform(random) * total < weight:
+                    chosen, chosen_arc = lane, at * SPACING
+    if total > 0.0:
+        return chosen, chosen_arc
+    return near_lane, near_arc
 
 
 @njit

@@ -27,8 +27,6 @@ from magic_pomdp.tasks.crowd_driving.car import (
     STEER,
     bodies_touch,
     corner,
-    log_density,
-    move,
 )
 from magic_pomdp.tasks.crowd_driving.drawing import crowd_scene, crowd_sprites
 from magic_pomdp.tasks.crowd_driving.driver import (
@@ -51,11 +49,11 @@ from magic_pomdp.tasks.crowd_driving.features import (
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
 from magic_pomdp.tasks.crowd_driving.layout import ARC, AREA, CARS_FROM, PROGRESS, ROAD_END, SEEN, STEPS, TRACK
 from magic_pomdp.tasks.crowd_driving.macro_sets import HANDCRAFTED, TOP_SPEED, held_actions, turn_and_go
+from magic_pomdp.tasks.crowd_driving.own_car import OwnCar
 from magic_pomdp.tasks.crowd_driving.path import POINT, lay_path, leaves_areas
 from magic_pomdp.tasks.crowd_driving.roads import FIRST_ENTRY, JUNCTION, draw_place, inside, place_on
-from magic_pomdp.tasks.crowd_driving.traffic import DRAWS, Traffic
+from magic_pomdp.tasks.crowd_driving.traffic import DRAWS
 
-ACCELERATION = 3.0
 SLOW = 3.0
 """A robot slower than this stalls traffic."""
 LOOK, LOOK_TIME = 4.0, 0.5
@@ -68,7 +66,7 @@ NEARLY = 0.9
 """To run out of road after a search's last step costs at most this share of a failure."""
 
 
-class CrowdDriving(Traffic):
+class CrowdDriving(OwnCar):
     """Metres, seconds, radians. An action is the speed to go for and the steering angle."""
 
     name = "crowd-driving"
@@ -108,10 +106,6 @@ class CrowdDriving(Traffic):
         object.__setattr__(self, "path_points", int(longest / POINT))
 
     # -------------------------------------------------------------------------------------------------- how large it is
-
-    @property
-    def state_size(self) -> int:  # type: ignore[override]
-        return CAR * (self.cars + 1) + 1
 
     @property
     def observation_size(self) -> int:  # type: ignore[override]
@@ -163,12 +157,16 @@ class CrowdDriving(Traffic):
 
     def draw_state(self, context, random, state):
         """Everybody where the context has them. In the default variant, with routes that fit."""
-        for k in range(len(state) - 1):
+        end = CAR * (self.cars + 1)
+        for k in range(end):
             state[k] = context[CARS_FROM + k]
+        state[end] = state[STEER]  # what is wanted of the wheels, where they take time
         state[len(state) - 1] = Outcome.RUNNING
-        if not self.reference:
+        if self.surprise > 0.0:
+            self.draw_intentions(self.roads(), state, random)
+        elif not self.reference:
             roads = self.roads()
-            for car in range(CAR, len(state) - 1, CAR):
+            for car in range(CAR, end, CAR):
                 state[car + TRACK] = self.draw_route(roads, int(state[car + TRACK]), state[car + ARC], random)
 
     # ------------------------------------------------------------------------------------------------------- the step
@@ -181,7 +179,7 @@ class CrowdDriving(Traffic):
             return 0.0, outcome
         roads, slow = self.roads(), state[SPEED] < SLOW
         self.give_orders(roads, state)
-        move(state, 0, action[0], ACCELERATION, action[1], self.reference, random)
+        self.move_robot(state, action, random)
         self.move_traffic(roads, state, random)
         for i in range(self.cars + 1):
             for k in range(SEEN):
@@ -196,11 +194,14 @@ class CrowdDriving(Traffic):
             return -math.inf, 0.0, outcome
         roads, slow = self.roads(), state[SPEED] < SLOW
         self.give_orders(roads, state)
-        value = log_density(state, 0, action[0], ACCELERATION, action[1], self.reference, observation, 0)
+        value = self.robot_density(state, action, observation)
         for k in range(SEEN):
             state[k] = observation[k]
         value += self.see_traffic(roads, state, random, observation)
         reward, outcome = self.judge(roads, context, state, slow)
+        if self.surprise > 0.0 and outcome == Outcome.FAILURE:  # it looks like that, but what was seen goes on
+            reward = 0.0
+            state[len(state) - 1] = outcome = Outcome.RUNNING
         return value, reward, outcome
 
     def log_likelihood(self, context, state, action, observation):
@@ -293,7 +294,7 @@ class CrowdDriving(Traffic):
         steps, speed = min(steps, self.max_steps - int(state[STEPS])), max(0.0, state[SPEED])
         total, weight = 0.0, 1.0
         while steps > 0 and speed < TOP_SPEED:
-            faster = min(TOP_SPEED, speed + ACCELERATION * DURATION)
+            faster = min(TOP_SPEED, speed + self.acceleration * DURATION)
             total += weight * self.progress_reward * SHORTCUT * 0.5 * (speed + faster) * DURATION
             if speed < SLOW - 0.3:  # a little less slow, and chance may help
                 total += weight * self.slow_reward
@@ -321,15 +322,15 @@ class CrowdDriving(Traffic):
         ahead = int((LOOK + LOOK_TIME * max(0.0, state[SPEED])) / POINT)
         at = first + 2 * min(point + ahead, self.path_points - 1)
         steer = go_along(state, context[at], context[at + 1])
-        speed = min(TOP_SPEED, safe_speed(state, self.cars, steer))
+        speed = min(TOP_SPEED, safe_speed(state, self.cars, steer, self.acceleration))
         road = POINT * (context[ROAD_END] - point)
-        speed = min(speed, speed_for_road(road, DURATION * (self.max_steps - state[STEPS]), SLOW))
+        speed = min(speed, speed_for_road(road, DURATION * (self.max_steps - state[STEPS]), SLOW, self.acceleration))
         return speed, steer
 
     @not_inlined
     def guide(self, context, state, macro_actions, lengths):
         speed, steer = self.drive(context, state)
-        return pick_macro_action(state[SPEED], speed, steer, SLOW, macro_actions, lengths)
+        return pick_macro_action(state[SPEED], speed, steer, SLOW, self.acceleration, macro_actions, lengths)
 
     def rollout_action(self, context, state, actions, random, action):
         action[0], action[1] = self.drive(context, state)

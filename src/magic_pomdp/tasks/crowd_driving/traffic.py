@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from magic_pomdp.core.compiling import not_inlined
+from magic_pomdp.core.compiling import inlined, not_inlined
 from magic_pomdp.core.randomness import integer, uniform
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
@@ -21,6 +21,7 @@ from magic_pomdp.tasks.crowd_driving.roads import (
     ROUTES,
     SPAWN,
     RoadTables,
+    draw_lane,
     draw_place,
     follow,
     heading_on,
@@ -41,6 +42,30 @@ HEADED_DRAWS = 10 * DRAWS
 PARTED = 0.3
 """Lanes that begin at the same place have parted where they are farther apart than this."""
 
+JUMP = 3.0
+"""Who has moved farther than this in a step is another car."""
+STEADY_MINDS = 0.75
+"""Share of drivers who, as they change their mind, will go on as fast as they are."""
+STRAYED = 4.0
+"""Who is farther than this from the route that a belief gave him has another one, if there may be surprises."""
+ANYHOW = -math.log(4.0 * 4.0 * 1.0 * 8.0)
+"""ln of the density of a car that surprises: anywhere within 2 m of where it was expected, 0.5 radians and 4 m/s."""
+
+
+@inlined
+def surprised(density, surprise):
+    """ln of a density, if there is a chance that it tells nothing."""
+    expected, other = math.log(1.0 - surprise) + density, math.log(surprise) + ANYHOW
+    most = max(expected, other)
+    return most + math.log(math.exp(expected - most) + math.exp(other - most))
+
+
+@inlined
+def draw_pace(state, car, random):
+    """A driver may want to go as fast as he does now, or at full speed."""
+    now = min(max(state[car + SPEED] / TRAFFIC_SPEED, 0.001), 1.0) if uniform(random) < STEADY_MINDS else 1.0
+    state[car + TRACK] = int(state[car + TRACK]) + (1.0 - now)
+
 
 class Traffic(Task, abstract=True):
     """What the two variants of Crowd-Driving, and any other task among such cars, have in common. Cars are blocks of
@@ -54,6 +79,11 @@ class Traffic(Task, abstract=True):
     """A SUMO network (.net.xml) to drive in; without one, a junction like Meskel Square."""
     junction: str = ""
     """Which junction of the network the robot crosses, by its id; without one, that with most ways through it."""
+
+    surprise: float = 0.0
+    """How likely another driver is to change his mind in a step. With 0 nobody does, as published: all want to go at 4
+    m/s, always. With more, he may instead keep the pace that he has, or wait, until he changes his mind again; and a
+    belief does not cling to what it took his route for, or to this model where he does what it expects of nobody."""
 
     reference: bool = dataclasses.field(init=False, default=False, repr=False)
     """Whether the variant is `reference`."""
@@ -80,6 +110,8 @@ class Traffic(Task, abstract=True):
     def __post_init__(self) -> None:
         if self.cars < 0:
             raise ValueError(f"The number of other cars must not be negative, but is {self.cars}.")
+        if not 0.0 <= self.surprise < 1.0:
+            raise ValueError(f"Crowd-Driving's surprise must lie in [0, 1), but is {self.surprise}.")
         road_map = load_map(self.map or None, self.variant, self.junction or None)
         object.__setattr__(self, "_road_map", road_map)  # the file may change
         west, south, east, north = road_map.scene.spawn_box
@@ -167,13 +199,18 @@ class Traffic(Task, abstract=True):
         gamma.find_neighbours(state, count, room, slots)
         for i in range(1, count):
             car = CAR * i
-            aim_x, aim_y = place_on(roads, int(state[car + TRACK]), state[car + ARC] + AIM_AHEAD)
+            track = int(state[car + TRACK])
+            aim_x, aim_y = place_on(roads, track, state[car + ARC] + AIM_AHEAD)
             aim_x, aim_y = aim_x - state[car + X], aim_y - state[car + Y]
-            scale = TRAFFIC_SPEED / max(math.sqrt(aim_x * aim_x + aim_y * aim_y), 1e-9)
-            wish_x, wish_y = scale * aim_x, scale * aim_y
-            x, y, planes = gamma.choose_velocity(state, count, i, wish_x, wish_y, self.reference, room, slots)
-            total += planes
-            speed = TRAFFIC_SPEED if planes == 0 else min(TRAFFIC_SPEED, math.sqrt(x * x + y * y))
+            pace = TRAFFIC_SPEED * (1.0 - (state[car + TRACK] - track))
+            speed, x, y = pace, aim_x, aim_y
+            if slots[i] > 0:
+                scale = pace / max(math.sqrt(aim_x * aim_x + aim_y * aim_y), 1e-9)
+                wish_x, wish_y = scale * aim_x, scale * aim_y
+                x, y, planes = gamma.choose_velocity(state, count, i, wish_x, wish_y, self.reference, room, slots)
+                if planes > 0:
+                    speed = min(pace, math.sqrt(x * x + y * y))
+                total += planes
             orders[2 * i], orders[2 * i + 1] = speed, steer_towards(state[car + COS], state[car + SIN], x, y)
         return total
 
@@ -183,6 +220,8 @@ class Traffic(Task, abstract=True):
         for i in range(1, self.cars + 1):
             move(state, CAR * i, orders[2 * i], TRAFFIC_ACCELERATION, orders[2 * i + 1], self.reference, random)
             self.pursue(roads, state, CAR * i, random)
+            if self.surprise > 0.0 and uniform(random) < self.surprise:
+                draw_pace(state, CAR * i, random)
 
     def see_traffic(self, roads, state, random, observation):
         """Move all other cars to where they were seen. How likely that was: the logarithm of the density."""
@@ -190,13 +229,48 @@ class Traffic(Task, abstract=True):
         value = 0.0
         for i in range(1, self.cars + 1):
             speed, steer, seen = orders[2 * i], orders[2 * i + 1], SEEN * i
-            value += log_density(state, CAR * i, speed, TRAFFIC_ACCELERATION, steer, self.reference, observation, seen)
+            off_x, off_y = observation[seen + X] - state[CAR * i + X], observation[seen + Y] - state[CAR * i + Y]
+            other = off_x * off_x + off_y * off_y > JUMP * JUMP
+            if not other:
+                density = log_density(
+                    state, CAR * i, speed, TRAFFIC_ACCELERATION, steer, self.reference, observation, seen
+                )
+                value += surprised(density, self.surprise) if self.surprise > 0.0 else density
             for k in range(SEEN):
                 state[CAR * i + k] = observation[seen + k]
-            self.pursue(roads, state, CAR * i, random)
+            if other or (self.surprise > 0.0 and self.needs_route(roads, state, CAR * i, random)):
+                self.draw_intention(roads, state, CAR * i, random)
+            else:
+                self.pursue(roads, state, CAR * i, random)
         return value
+
+    def needs_route(self, roads, state, car, random):
+        """Whether a car is to be given another route: it has left the one it had, or has changed its mind."""
+        x, y = place_on(roads, int(state[car + TRACK]), state[car + ARC])
+        far = (x - state[car + X]) ** 2 + (y - state[car + Y]) ** 2 > STRAYED * STRAYED
+        return far or uniform(random) < self.surprise
+
+    @not_inlined
+    def draw_intention(self, roads, state, car, random):
+        """Give a car a route, or in the reference variant a lane, that fits its place and heading."""
+        lane, arc = draw_lane(
+            roads, self.lanes, state[car + X], state[car + Y], state[car + COS], state[car + SIN], random
+        )
+        routes = 0 if self.reference else int(roads.tracks[lane, ROUTES])
+        if routes > 0:
+            lane = int(roads.tracks[lane, FIRST_ROUTE]) + integer(random, routes)
+        state[car + TRACK], state[car + ARC] = lane, arc
+        if self.surprise > 0.0:
+            draw_pace(state, car, random)
+
+    def draw_intentions(self, roads, state, random):
+        """Give all other cars routes that fit where they are; to begin with, everybody wants to go."""
+        for i in range(1, self.cars + 1):
+            self.draw_intention(roads, state, CAR * i, random)
+            state[CAR * i + TRACK] = int(state[CAR * i + TRACK])
 
     def pursue(self, roads, state, car, random):
         """Another car's intention keeps up with it."""
-        track, arc = follow(roads, int(state[car + TRACK]), state[car + ARC], state[car + X], state[car + Y], random)
-        state[car + TRACK], state[car + ARC] = track, arc
+        before = int(state[car + TRACK])
+        track, arc = follow(roads, before, state[car + ARC], state[car + X], state[car + Y], random)
+        state[car + TRACK], state[car + ARC] = track + (state[car + TRACK] - before), arc
