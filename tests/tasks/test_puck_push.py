@@ -7,11 +7,11 @@ import pytest
 from numba import njit
 from scipy import stats
 
-from magic_pomdp import Outcome, make
+from magic_pomdp import Belief, Outcome, make
 from magic_pomdp.core.randomness import new_stream, seek, stream_key
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
-from magic_pomdp.tasks.puck_push import PuckPush
+from magic_pomdp.tasks.puck_push import BOT_X, BOT_Y, PUCK_X, PUCK_Y, PuckPush
 
 CONTEXT = np.array([1000.0, 300.0])
 EAST, NORTH = np.array([1.0, 0.0]), np.array([0.0, 1.0])
@@ -201,3 +201,13 @@ def test_conditioning_agrees_with_weighing_blind_steps(seen):
     assert abs(mean - blind) < 4.0 * np.hypot(error, blind_error)
     np.testing.assert_allclose(state, blind_state, atol=0.3)
     assert effective > 0.3 * count
+
+
+def test_a_belief_that_reckons_with_hands_finds_back_what_was_moved():
+    elsewhere = np.array([350.0, 420.0, 1.0, 460.0, 150.0])  # robot and puck, both over 100 mm off
+    for probability, finds_back in ((1e-9, True), (0.0, False)):
+        task = make("puck-push", moved_by_hand=probability)
+        belief = Belief.initial(task, CONTEXT, 2000, seed=1)
+        belief.update(EAST, elsewhere)
+        off = np.abs(belief.particles[:, [BOT_X, BOT_Y, PUCK_X, PUCK_Y]].mean(axis=0) - elsewhere[[0, 1, 3, 4]])
+        assert bool((off < 5.0).all()) is finds_back

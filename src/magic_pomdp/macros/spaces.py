@@ -1,7 +1,8 @@
 """Macro-action spaces: how a generator's parameters Φ become a macro-action set.
 
 A space has `count` macro-actions of `size` parameters each. On a *sphere* the parameters of a macro-action form a unit
-vector; in a *box* each of them lies in [−1, 1]. `start` is the handcrafted set, from which learning sets out.
+vector; in a *box* each of them lies in [−1, 1]; in *sphere and length* all but the last form a unit vector, and the
+last lies in [−1, 1]. `start` is the handcrafted set, from which learning sets out.
 """
 
 from dataclasses import dataclass, replace
@@ -14,8 +15,8 @@ from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.macros.bezier import decode_bezier
 from magic_pomdp.macros.straight import compass, directions
 
-Kind = Literal["sphere", "box"]
-"""Where the parameters of a macro-action lie: on the unit sphere, or in [−1, 1] each."""
+Kind = Literal["sphere", "box", "sphere and length"]
+"""Where the parameters of a macro-action lie: on the unit sphere, in [−1, 1] each, or the last one alone in there."""
 MOST_LENGTH = 10_000
 """A macro-action has so many primitive actions at most."""
 SpaceDescription = dict[str, str | int | float | list[float]]
@@ -39,7 +40,7 @@ class MacroSpace(Protocol):
 
     @property
     def length(self) -> int:
-        """Primitive actions of a macro-action."""
+        """Primitive actions of a macro-action, or of the longest."""
 
     @property
     def start(self) -> np.ndarray:

@@ -42,7 +42,10 @@ class LightDark(Task):
     particle_features_size = 4
     context_features_size = 3
     continuous_state = (X, Y)
-    advice = (MacroDespotSettings(scenarios=20, macro_length=6), PomcpowSettings(50.0, 25.0, 0.05, 10.0, 0.1))
+    advice = (
+        MacroDespotSettings(scenarios=20, macro_length=16, shorter="6,2"),
+        PomcpowSettings(50.0, 25.0, 0.05, 10.0, 0.1),
+    )
 
     stop_share = 0.2
     """Of the random actions."""

@@ -37,6 +37,8 @@ TRUST, WIDE_ROOM = 0.5, 200.0
 """How much of its bound a puck is worth to a search that looks no further, if it is so many millimetres off all walls;
 nearer to one it is worth less, and nothing at it."""
 LOG_TWO_PI = math.log(2.0 * math.pi)
+LOST = 8.0
+"""What is seen so many standard deviations off, somebody has moved."""
 
 
 class PuckPush(Task):
@@ -85,6 +87,9 @@ class PuckPush(Task):
     step_reward: float = -0.1
     goal_reward: float = 100.0
     failure_reward: float = -100.0
+    moved_by_hand: float = 0.0
+    """Probability that somebody moves the robot or the puck in a step. `step` never does; a belief that reckons with it
+    finds back what it has lost."""
     key_cell: float = 25.0
     """Seen positions in the same cell of this side share a branch of the search. With 1, as in the paper's program,
     every scenario that sees the puck is alone in its branch, and the search plans with hindsight."""
@@ -101,8 +106,8 @@ class PuckPush(Task):
                 raise ValueError(f"Puck-Push's {name} must not be negative, but is {getattr(self, name)}.")
         if self.goal_radius <= self.puck_radius:
             raise ValueError(f"Puck-Push's goal_radius must exceed its puck_radius, but is {self.goal_radius}.")
-        if not 0.0 < self.flicker < 1.0 or self.discount == 1.0:
-            raise ValueError("Puck-Push's flicker must lie between 0 and 1, and its discount below 1.")
+        if not 0.0 < self.flicker < 1.0 or self.discount == 1.0 or not 0.0 <= self.moved_by_hand < 1.0:
+            raise ValueError("Puck-Push's flicker and moved_by_hand must lie between 0 and 1, its discount below 1.")
 
     def draw_context(self, random, context):
         context[GOAL_X] = 980.0 + 187.0 * uniform(random)
@@ -139,14 +144,27 @@ class PuckPush(Task):
             return -math.inf, 0.0, int(state[OUTCOME])
         off_x, off_y = observation[SEEN_BOT_X] - state[BOT_X], observation[SEEN_BOT_Y] - state[BOT_Y]
         ahead, aside = action[0] * off_x + action[1] * off_y, action[0] * off_y - action[1] * off_x
-        far = self.duration * self.speed
+        far, value = self.duration * self.speed, 0.0
+        length_noise, side_noise = self.duration * self.speed_noise, far * self.heading_noise
+        square = (ahead - far) ** 2 / (length_noise**2 + self.bot_noise**2)
+        square += aside**2 / (side_noise**2 + self.bot_noise**2)
+        if self.moved_by_hand > 0.0 and square > LOST**2:
+            state[BOT_X] = observation[SEEN_BOT_X] - far * action[0]
+            state[BOT_Y] = observation[SEEN_BOT_Y] - far * action[1]
+            ahead, aside, value = far, 0.0, math.log(self.moved_by_hand)
         turn, turn_weight = informed_normal(0.0, self.heading_noise, aside / far, self.bot_noise / far, random)
-        length, length_weight = informed_normal(far, self.duration * self.speed_noise, ahead, self.bot_noise, random)
+        length, length_weight = informed_normal(far, length_noise, ahead, self.bot_noise, random)
         self.push(state, action, turn, max(0.0, length), random)
         reward, outcome = self.judge(context, state)
-        value = -math.inf
-        if outcome == Outcome.RUNNING and length > 0.0:
-            value = self.log_likelihood(context, state, action, observation) + turn_weight + length_weight
+        if outcome != Outcome.RUNNING or length <= 0.0:
+            return -math.inf, reward, outcome
+        off_x, off_y = observation[SEEN_PUCK_X] - state[PUCK_X], observation[SEEN_PUCK_Y] - state[PUCK_Y]
+        lost = off_x * off_x + off_y * off_y > (LOST * self.puck_noise) ** 2
+        if self.moved_by_hand > 0.0 and observation[SEEN] == 1.0 and (lost or self.hidden(state)):
+            state[PUCK_X] = observation[SEEN_PUCK_X] + self.puck_noise * normal(random)
+            state[PUCK_Y] = observation[SEEN_PUCK_Y] + self.puck_noise * normal(random)
+            value += math.log(self.moved_by_hand)
+        value += self.log_likelihood(context, state, action, observation) + turn_weight + length_weight
         return value, reward, outcome
 
     def judge(self, context, state):
