@@ -5,7 +5,7 @@ import signal
 
 import msgspec
 import pytest
-from test_model import SMALL, TOY, run  # noqa: F401
+from test_model import SMALL, TOY
 from test_trainer import TINY
 from toy import Target
 
@@ -177,7 +177,7 @@ def test_a_training_that_is_too_short_is_named(tmp_path):
 # ------------------------------------------------------------------------------------------------------ command line
 
 
-def test_ablate_and_curves(run, tmp_path):  # noqa: F811
+def test_ablate_and_curves(run, tmp_path):
     options = (*SMALL, "--updates", 10, "--steps", 1, "--episodes", 4, "--conditionings", "belief", "--out", "all")
     code, out, err = run("ablate", TOY, *options, "--conditionings", "none", "--with", "batch=8")
     assert code == 0, err
@@ -209,7 +209,7 @@ def test_ablate_and_curves(run, tmp_path):  # noqa: F811
         (["curves", "file", "--out", "some.txt"], "name ends with .png, .svg or .pdf"),
     ],
 )
-def test_bad_input_is_answered_with_a_sentence(run, tmp_path, arguments, sentence):  # noqa: F811
+def test_bad_input_is_answered_with_a_sentence(run, tmp_path, arguments, sentence):
     (tmp_path / "file").touch()
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")

@@ -155,10 +155,10 @@ def test_a_training_learns_from_mirror_images_unless_it_is_told_not_to(tmp_path)
 def test_a_mirror_of_another_size_is_refused(monkeypatch, change, sentence):
     task = TwoSided()
     shape = GeneratorShape.for_task(task, task.macro_space(1))
-    (mirror,) = check_mirrors(task, shape)
+    (mirror,) = check_mirrors(task, shape, task.macro_space(1))
     monkeypatch.setattr(TwoSided, "mirrors", lambda self: (mirror._replace(**change),))
     with pytest.raises(ValueError, match=sentence):
-        check_mirrors(task, shape)
+        check_mirrors(task, shape, task.macro_space(1))
 
 
 def test_a_training_that_knew_no_mirror_images_goes_on_without_them():

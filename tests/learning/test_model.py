@@ -2,7 +2,6 @@ import json
 import re
 import shlex
 import shutil
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from test_trainer import TINY
 from toy import Target
 
 import magic_pomdp as mp
-from magic_pomdp import Belief, Budget, MacroActions, MacroDespot, cli, run_episode
+from magic_pomdp import Belief, Budget, MacroActions, MacroDespot, run_episode
 from magic_pomdp.macros import BezierSpace
 from magic_pomdp.magic import MagicPlanner, MagicSettings, load_model
 from magic_pomdp.magic import model as model_module
@@ -65,21 +64,6 @@ def shipped(tmp_path, monkeypatch):
     return folder
 
 
-@pytest.fixture
-def run(monkeypatch, capfd, tmp_path):
-    monkeypatch.chdir(tmp_path)
-
-    def run_command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["magic-pomdp", *map(str, arguments)])
-        try:
-            code = cli.main()
-        except SystemExit as end:
-            code = end.code
-        return code, *capfd.readouterr()
-
-    return run_command
-
-
 # --------------------------------------------------------------------------------------------------------- in Python
 
 
@@ -123,6 +107,22 @@ def test_a_plan_that_finds_too_little_is_compared_with_one_of_primitive_actions(
     assert len(plan.values) == len(learned.values)
     assert planner.searched.value == plan.value
     assert plan.steps >= 20_000 or plan.stopped_by == "gap closed"
+
+
+@pytest.mark.parametrize("fallback_below", [None, 0.0, NEVER_ENOUGH])
+def test_a_search_with_learned_macro_actions_goes_on(light_dark_model, fallback_below):
+    task = mp.make("light-dark")
+    belief = Belief.initial(task, CONTEXT)
+    planner = make_planner(task, light_dark_model, Budget(steps=20_000), fallback_below=fallback_below)
+    with pytest.raises(ValueError, match="no search to go on with"):
+        planner.go_on(Budget(steps=100))
+    plan = planner.plan(belief, CONTEXT, seed=4)
+    belief.update([1.0, 0.0], None)  # the search is still for what was believed before
+    more = planner.go_on(Budget(steps=20_000))
+    assert more.value >= plan.value
+    assert more.steps >= plan.steps + 20_000
+    assert planner.go_on(Budget(seconds=0.01)).steps > more.steps
+    assert planner.last_tree().nodes[0]["lower"] >= plan.lower
 
 
 def test_a_planner_with_a_fallback_keeps_its_time(light_dark_model):
@@ -264,7 +264,7 @@ def test_models_lists_cards(run, shipped):
 SMALL = [
     option
     for name, value in TINY.values().items()
-    if value is not None and name not in ("updates", "conditioning", "critic", "mirror")
+    if value is not None and name not in ("updates", "conditioning", "critic", "mirror", "learn_lengths")
     for option in (f"--{name.replace('_', '-')}", str(value))
 ]
 
@@ -340,7 +340,7 @@ def test_the_demo_shows_learned_macro_actions_if_a_model_ships(run, shipped, tmp
     code, out, err = run("demo", "--episodes", 1, "--seconds", 0.002, "--folder", "shown")
     assert code == 0, err
     names = ("magic", "macro-despot", "despot")
-    assert all(shown in out for shown in ("MAGIC, 4", "Macro-DESPOT, 6", "DESPOT, 1"))
+    assert all(shown in out for shown in ("MAGIC, 4", "Macro-DESPOT, 16", "DESPOT, 1"))
     made = {path.name for path in (tmp_path / "shown").iterdir()}
     assert made == {f"{name}.{kind}" for name in names for kind in ("json", "record.gz")} | {"report.html"}
     assert str(tmp_path / "shown" / "report.html") in out

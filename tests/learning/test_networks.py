@@ -16,12 +16,16 @@ from magic_pomdp.learning.networks import (
     _PooledLayer,
 )
 from magic_pomdp.learning.replay import Experience
-from magic_pomdp.macros import BezierSpace, HeldActionSpace
+from magic_pomdp.macros import BezierSpace, HeldActionSpace, LearnedLengths
 from magic_pomdp.magic.generator import Features, Generator, place
 from magic_pomdp.magic.shape import GeneratorShape
 from magic_pomdp.random import new_stream
 
-SPACES = {"sphere": BezierSpace(4, 3), "box": HeldActionSpace(2, (-1.0, 0.0), (1.0, 3.0), ((0.0, 1.0), (1.0, 3.0)))}
+SPACES = {
+    "sphere": BezierSpace(4, 3),
+    "box": HeldActionSpace(2, (-1.0, 0.0), (1.0, 3.0), ((0.0, 1.0), (1.0, 3.0))),
+    "sphere and length": LearnedLengths(BezierSpace(4, 3), (3, 1)),
+}
 
 
 def make_shape(kind="sphere", **changes):
@@ -49,7 +53,7 @@ def make_generator(shape, std=0.1):
 
 @pytest.mark.parametrize("members", [0, 1])
 @pytest.mark.parametrize("conditioning", ["belief+context", "belief", "context", "none"])
-@pytest.mark.parametrize("kind", ["sphere", "box"])
+@pytest.mark.parametrize("kind", SPACES)
 def test_the_compiled_generator_is_the_trained_one(kind, conditioning, members):
     shape = make_shape(kind, conditioning=conditioning, members=members, member_features=2)
     experience, network = some_experience(shape), make_generator(shape)
@@ -78,7 +82,7 @@ def test_the_order_of_members_does_not_matter():
     assert not torch.allclose(inputs.members, other.members)
 
 
-@pytest.mark.parametrize("kind", ["sphere", "box"])
+@pytest.mark.parametrize("kind", SPACES)
 def test_a_generator_begins_at_the_handcrafted_set(kind):
     shape = make_shape(kind)
     _, inputs = fitted(shape, some_experience(shape))
@@ -117,7 +121,7 @@ def test_particles_and_macro_actions_have_no_order():
 
 
 def test_samples_are_spread_as_told_and_carry_gradients():
-    for kind in ("sphere", "box"):
+    for kind in SPACES:
         shape = make_shape(kind)
         _, inputs = fitted(shape, some_experience(shape, 2000))
         network = make_generator(shape)

@@ -13,7 +13,7 @@ from magic_pomdp.planners import MacroDespotSettings
     ("change", "sentence"),
     [
         ({"batch": 0}, r"batch must lie in \[1, 100000\], not 0"),
-        ({"macro_length": 0}, "macro_length must be a finite number of at least 1"),
+        ({"macro_length": 0}, r"macro_length must lie in \[1, 10000\], not 0"),
         ({"seed": -1}, "seed must be a finite number of at least 0"),
         ({"workers": -1}, r"workers must lie in \[0, 1000\]"),
         ({"updates_per_plan": 0.0}, "updates_per_plan must be a finite number above 0"),

@@ -104,6 +104,7 @@ def test_the_best_macro_action_is_found(tmp_path, critic):
         shots = planner.generate(Belief.initial(Target(), context), context).actions[:, 0, 0]
         misses.append(np.abs(shots - target).min())
     assert np.mean(misses) < 0.1
+    assert trained.score.lead > max(3.0, 10.0 * trained.score.lead_stderr)
     assert trained.score.return_mean > 9.8  # of 10, of which the blur takes 0.025; handcrafted shots earn 5.2
 
 
@@ -211,12 +212,12 @@ def test_the_card_tells_how_the_model_was_made(tmp_path):
     card = load_model(trained.model).card
     assert (card.task, card.seed, card.updates) == ("target", 5, 60)
     assert card.command == (
-        "magic-pomdp train 'my tasks/toy.py:Target' --set blur=0.1 --macro-length 2 --minutes None --updates 60 "
-        "--workers 0 --plan-steps 1 --warmup 40 --replay 500 --batch 16 --no-mirror --particles 4 --encoder-width 8 "
-        "--generator-width 16 --critic-width 16 --evaluate-minutes 60.0 --evaluation-episodes 5 --evaluation-steps 1 "
-        "--seed 5 --conditioning belief"
+        "magic-pomdp train 'my tasks/toy.py:Target' --set blur=0.1 --macro-length 2 --lengths 2 --minutes None "
+        "--updates 60 --workers 0 --plan-steps 1 --warmup 40 --replay 500 --batch 16 --no-mirror --particles 4 "
+        "--encoder-width 8 --generator-width 16 --critic-width 16 --evaluate-minutes 60.0 --evaluation-episodes 5 "
+        "--evaluation-steps 1 --seed 5 --conditioning belief"
     )
-    size = {"count": 2, "size": 1, "length": 2}
+    size = {"count": 2, "size": 2, "length": 2, "lengths": [2.0]}
     assert card.space == {"space": "held action", **size, "least": [-1.0], "most": [1.0]}
     assert card.score.episodes == 5
     assert card.score.concurrent is card.chosen_by.concurrent is False

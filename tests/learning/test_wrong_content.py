@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from test_model import run  # noqa: F401
 from test_trainer import TINY, settings
 from toy import Target
 
@@ -125,7 +124,7 @@ def test_models_of_all_versions_make_what_they_made():
     assert MagicPlanner(Target(), MagicSettings(model=str(OLD / "best.safetensors"))).macro_length == 1
 
 
-def test_models_are_listed_without_what_a_terminal_would_obey(run, tmp_path, monkeypatch):  # noqa: F811
+def test_models_are_listed_without_what_a_terminal_would_obey(run, tmp_path, monkeypatch):
     monkeypatch.setattr(model_module, "_FOLDER", tmp_path)
     told = {"card.task": "[/x]\x1b[31m", "card.command": "[bold]train[/y]", "card.minutes": None}
     (tmp_path / "some.safetensors").write_bytes(changed(valid_model(), told))
@@ -279,12 +278,12 @@ def test_metrics_that_are_a_folder_are_refused(tmp_path):
         (["--critic-rate", "inf"], "critic_rate must be a finite number above 0, not inf"),
         (["--batch", "99999999999999999999"], "batch must lie in [1, 100000]"),
         (["--seed", str(2**64)], "The seed must be below 2^64"),
-        (["--macro-length", "99999999999999999999"], "at most length 10,000"),
+        (["--macro-length", "99999999999999999999"], "must lie in [1, 10000]"),
         (["--plan-steps", str(10**30)], "plan_steps must lie in"),
         (["--workers", "99999999"], "workers must lie in [0, 1000]"),
     ],
 )
-def test_numbers_that_make_no_sense_are_answered_with_a_sentence(run, arguments, sentence):  # noqa: F811
+def test_numbers_that_make_no_sense_are_answered_with_a_sentence(run, arguments, sentence):
     code, out, err = run("train", "tiger", "--out", "run", *arguments)
     assert (code, out) == (2, "")
     assert sentence in err

@@ -37,6 +37,8 @@ class CheckpointFile(TrainingQuestion, frozen=True, kw_only=True, tag_field="kin
     """Whether there was enough experience to learn from."""
     history: tuple[EvaluationReport, ...]
     """Every evaluation."""
+    baselines: dict[str, tuple[float, ...]] = msgspec.field(default_factory=dict)
+    """What the handcrafted set returned in the episodes of an evaluation, by the name of its purpose."""
 
 
 def save_checkpoint(folder: Path, arrays: Mapping[str, np.ndarray], about: CheckpointFile, keep: int) -> Path:

@@ -19,8 +19,13 @@ from magic_pomdp.planners.plan import Budget, Plan
 from magic_pomdp.running.episode import EpisodeRecord, run_episode
 from magic_pomdp.running.evaluating import warm_up
 
-TRAINING, EVALUATION, FINAL = range(3)
-"""Purposes of an episode. Each has its own luck, so that nothing is evaluated on the episodes it has learned from."""
+TRAINING, EVALUATION, FINAL, PROBE, BASELINE, FINAL_BASELINE = range(6)
+"""Purposes of an episode. Each has its own luck, so that nothing is evaluated on the episodes it has learned from; but
+the handcrafted set meets the same episodes as the generator that it is the baseline of."""
+PURPOSES = ("training", "evaluation", "final evaluation", "trial", "baseline", "final baseline")
+"""What people call them."""
+MEETS = {BASELINE: EVALUATION, FINAL_BASELINE: FINAL}
+"""Whose episodes the handcrafted set meets, for either purpose."""
 LIVE, EVALUATED = range(2)
 """Rows of the board: the generator as it is now, and the one being evaluated."""
 SAMPLING = 1
@@ -35,7 +40,7 @@ class EpisodeJob:
     number: int
 
     def __str__(self) -> str:
-        return f"{self.number} of the {('training', 'evaluation', 'final evaluation')[self.purpose]}"
+        return f"{self.number} of the {PURPOSES[self.purpose]}"
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ class Collecting:
 
     task: Task
     shape: GeneratorShape
-    macro_length: int
+    space: MacroSpace
     board: Path
     seed: int
     plan_steps: int
@@ -98,7 +103,7 @@ class DrawnParameters:
     """Parameters that fit an episode's purpose: noisy ones to learn from, the mean ones to be judged."""
 
     def __init__(self, setup: Collecting) -> None:
-        self.space: MacroSpace = setup.task.macro_space(setup.macro_length)
+        self.space = setup.space
         self.purpose = TRAINING
         self.particles = self.context = self.parameters = np.empty(0)
         """What the networks saw of the last belief and context, and what was drawn for them."""
@@ -113,7 +118,9 @@ class DrawnParameters:
     ) -> np.ndarray:
         self.particles, self.context = self._features(belief, context)
         generator = self._current(LIVE if self.purpose == TRAINING else EVALUATED)
-        if generator is None:
+        if self.purpose in MEETS:
+            self.parameters = self.space.start
+        elif generator is None:
             noise = self._warmup_std * draw_normal(new_stream(seed, SAMPLING), self.space.start.shape)
             self.parameters = place(self.space.start + noise, self.space.kind)
         elif self.purpose == TRAINING:
@@ -141,7 +148,7 @@ class Collector:
     def run(self, job: EpisodeJob) -> Collected:
         """Run an episode, planning ahead where the task does not wait: so will whoever uses the generator."""
         self.source.purpose, self._rows = job.purpose, []
-        seed = purpose_seed(self.setup.seed, job.purpose)
+        seed = purpose_seed(self.setup.seed, MEETS.get(job.purpose, job.purpose))
         record = run_episode(self.task, self, seed, job.number, plans_ahead=self.task.concurrent)
         if job.purpose != TRAINING or not self._rows:  # an episode may end before the first plan
             return Collected(record, None)

@@ -1,6 +1,7 @@
 """What a training measures of itself: an evaluation under way, and means and rates between reports."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -39,10 +40,16 @@ class RunningEvaluation:
         """How far it is, for a person."""
         return f"{len(self.records)} of {self.episodes} episodes"
 
-    def report(self) -> EvaluationReport:
-        """The result; whether it is the best, or the final one, is for others to know."""
-        records = list(self.records.values())
-        returns = [record.total_return for record in records]
+    @property
+    def returns(self) -> tuple[float, ...]:
+        """What the finished episodes returned, in the order of their numbers."""
+        return tuple(self.records[number].total_return for number in sorted(self.records))
+
+    def report(self, baseline: Sequence[float] = ()) -> EvaluationReport:
+        """The result, beside what the handcrafted set returned in the same episodes, if that is known. Whether it is
+        the best, or the final one, is for others to know."""
+        records, returns = list(self.records.values()), self.returns
+        leads = [mine - its for mine, its in zip(returns, baseline, strict=True)] if baseline else []
         return EvaluationReport(
             minutes=self.minutes,
             updates=self.updates,
@@ -52,6 +59,8 @@ class RunningEvaluation:
             return_mean=mean(returns),
             return_stderr=standard_error(returns),
             success_rate=mean([record.outcome == "success" for record in records]),
+            lead=mean(leads) if leads else None,
+            lead_stderr=standard_error(leads) if leads else None,
         )
 
 

@@ -8,12 +8,16 @@ import numpy as np
 from magic_pomdp.core.learning_hints import Mirror
 from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.learning.replay import Experience
+from magic_pomdp.macros.lengths import LearnedLengths
+from magic_pomdp.macros.spaces import MacroSpace
 from magic_pomdp.magic.shape import GeneratorShape
 
 
-def check_mirrors(task: Task, shape: GeneratorShape) -> tuple[Mirror, ...]:
+def check_mirrors(task: Task, shape: GeneratorShape, space: MacroSpace) -> tuple[Mirror, ...]:
     """The task's mirrors, or a ValueError that says which of their numbers are too many or too few."""
     mirrors = tuple(task.mirrors())
+    if isinstance(space, LearnedLengths):  # a mirror image is as long
+        mirrors = tuple(mirror._replace(parameter_signs=(*mirror.parameter_signs, 1.0)) for mirror in mirrors)
     for mirror in mirrors:
         for name, count in (
             ("particle_signs", shape.particle_features), ("particle_shifts", shape.particle_features),

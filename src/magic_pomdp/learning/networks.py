@@ -177,15 +177,24 @@ class GeneratorNetwork(nn.Module):
             x = functional.relu_(norm(layer(x)))
         x = self.head(x)
         mean = x[:, : shape.count * shape.size].reshape(-1, shape.count, shape.size)
-        if shape.kind == "sphere":
-            mean = functional.normalize(mean, dim=-1)
+        mean = self._on_sphere(mean)
         return mean, torch.exp(self._middle + self._half * torch.tanh(x[:, shape.count * shape.size :]))
 
     def sample(self, inputs: Inputs, random: torch.Generator) -> tuple[Tensor, Tensor]:
         """Parameters (batch, count, size) whose gradients reach the weights, and the stds behind them."""
         mean, std = self(inputs)
         free = mean + std[..., None] * torch.randn(mean.shape, generator=random)
-        return (functional.normalize(free, dim=-1) if self.shape.kind == "sphere" else _into_box(free)), std
+        free, size = self._on_sphere(free), self.shape.sphere_size
+        if size == self.shape.size:
+            return free, std
+        return torch.cat([free[..., :size], _into_box(free[..., size:])], dim=-1), std
+
+    def _on_sphere(self, free: Tensor) -> Tensor:
+        """Free numbers (batch, count, size), those of them normalised that form a unit vector."""
+        size = self.shape.sphere_size
+        if size == 0:
+            return free
+        return torch.cat([functional.normalize(free[..., :size], dim=-1), free[..., size:]], dim=-1)
 
 
 class _IntoBox(torch.autograd.Function):

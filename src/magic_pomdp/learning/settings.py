@@ -1,14 +1,16 @@
 """Everything that can be set about a training."""
 
 import dataclasses
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from magic_pomdp.core.machine import available_cores
 from magic_pomdp.core.randomness import check_seed
 from magic_pomdp.core.settings import Settings, SettingValue, setting
 from magic_pomdp.core.task import Task
+from magic_pomdp.macros.spaces import MOST_LENGTH
 from magic_pomdp.magic.shape import MOST_PARTICLES, Conditioning
 from magic_pomdp.planners.macro_despot import MacroDespotSettings
 
@@ -18,6 +20,10 @@ SETTINGS = "settings.json"
 """The file of a training that tells what was asked for."""
 _WIDEST = 4_096
 """Layer of a network."""
+_PLAN_STEPS = 300_000
+"""Primitive steps of a plan in training, where they do not follow the clock."""
+_ROOM_TO_GROW = 4
+"""Where lengths are learned, the longest macro-action is at least so long: what sets out short may become longer."""
 _EVALUATE_UPDATES = 1_000
 """Updates between evaluations, where nothing follows the clock."""
 
@@ -34,10 +40,22 @@ class TrainSettings(Settings):
     """All that can be set about a training."""
 
     macro_length: int | None = setting(
-        None, "Length of the macro-actions.", at_least=1, default_words="what the task advises"
+        None,
+        "Length of the longest macro-actions.",
+        at_least=1,
+        at_most=MOST_LENGTH,
+        default_words="that of the longest to set out from; at least 4 where lengths are learned",
+    )
+    lengths: str | None = setting(
+        None,
+        "Lengths of the handcrafted macro-actions from which learning sets out, such as 16,6,2.",
+        default_words="what the task advises or, if it advises none, those of the best handcrafted set that is found",
+    )
+    learn_lengths: bool = setting(
+        True, "Learn the length of each macro-action as well; else all are as long as the longest."
     )
     minutes: float | None = _changeable(
-        60.0, "Stop after so many minutes of training, those before a resume included.", above=0.0
+        25.0, "Stop after so many minutes of training, those before a resume included.", above=0.0
     )
     updates: int | None = _changeable(None, "Stop after so many updates.", at_least=1, default_words="never")
     patience: int | None = _changeable(
@@ -52,8 +70,12 @@ class TrainSettings(Settings):
         default_words="one for every core but the learner's",
     )
 
-    plan_steps: int = setting(
-        300_000, "Budget of a plan during training, in primitive steps.", at_least=1, at_most=10**12
+    plan_steps: int | None = setting(
+        None,
+        "Budget of a plan during training, in primitive steps.",
+        at_least=1,
+        at_most=10**12,
+        default_words="what fits into a fifth of the time that a plan has in the end",
     )
     warmup: int = setting(2_000, "Plans with noisy handcrafted macro-actions before the first update.", at_least=2)
     warmup_std: float = setting(0.35, "Standard deviation of that noise.", above=0.0)
@@ -89,8 +111,12 @@ class TrainSettings(Settings):
         "minutes count",
     )
     evaluation_episodes: int = _changeable(100, "Episodes of an evaluation.", at_least=1)
-    evaluation_steps: int = _changeable(
-        1_000_000, "Budget of a plan during an evaluation, in primitive steps.", at_least=1, at_most=10**12
+    evaluation_steps: int | None = _changeable(
+        None,
+        "Budget of a plan during an evaluation, in primitive steps.",
+        at_least=1,
+        at_most=10**12,
+        default_words="as in training",
     )
     checkpoint_minutes: float = _changeable(2.0, "Time between checkpoints.", above=0.0)
     keep: int = _changeable(3, "Checkpoints to keep, the newest.", at_least=1)
@@ -104,6 +130,8 @@ class TrainSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_seed(self.seed)
+        if self.lengths is not None and not re.fullmatch(r"[1-9]\d{0,3}(,[1-9]\d{0,3})*", self.lengths):
+            raise ValueError(f"The setting lengths is some lengths, such as 16,6,2, not {self.lengths!r}.")
         if not self.std_min <= self.std <= self.std_max:
             raise ValueError(f"The setting std must lie between std_min {self.std_min} and std_max {self.std_max}.")
         if self.std_min == self.std_max:
@@ -117,6 +145,16 @@ class TrainSettings(Settings):
     def worker_count(self) -> int:
         """Worker processes: as set, or one for every core but the learner's."""
         return max(1, available_cores() - 1) if self.workers is None else self.workers
+
+    @property
+    def training_budget(self) -> int:
+        """Primitive steps of a plan in training."""
+        return self.plan_steps or _PLAN_STEPS
+
+    @property
+    def evaluation_budget(self) -> int:
+        """Primitive steps of a plan in an evaluation."""
+        return self.evaluation_steps or self.training_budget
 
     def updates_earned(self, plans: int) -> int:
         """Updates that so many plans allow."""
@@ -133,18 +171,38 @@ class TrainSettings(Settings):
         return self.evaluate_updates or (_EVALUATE_UPDATES if self.counted else None)
 
     def length_in(self, task: Task) -> int:
-        """Length of the macro-actions to learn for a task."""
-        return self.macro_length or MacroDespotSettings.advised(task).macro_length
+        """Length of the longest macro-actions to learn for a task."""
+        advised = MacroDespotSettings.advised(task)
+        longest = self.macro_length or max(self._start(task))
+        if self.macro_length is None and self.learn_lengths:
+            longest = max(longest, min(_ROOM_TO_GROW, advised.search_depth))
+        return longest
+
+    def lengths_in(self, task: Task) -> tuple[int, ...]:
+        """Lengths from which learning sets out; none if it does not learn them, and where there is but one."""
+        longest = self.length_in(task)
+        if not self.learn_lengths or longest == 1:
+            return ()
+        return tuple(length for length in self._start(task) if length <= longest) or (longest,)
+
+    def _start(self, task: Task) -> tuple[int, ...]:
+        advised = MacroDespotSettings.advised(task)
+        if self.lengths is None:
+            return (advised if self.macro_length is None else replace(advised, macro_length=self.macro_length)).lengths
+        return tuple(sorted({int(length) for length in self.lengths.split(",")}, reverse=True))
 
     def differences(self, stored: Mapping[str, SettingValue]) -> list[str]:
         """Names of the settings in which a training of these settings would not be a continuation of the stored one."""
         mine, known = self.values(), complete(stored)
-        return [name for name in mine if name not in CHANGEABLE and mine[name] != known[name]]
+        decisive = (
+            mine.keys() - CHANGEABLE - {"learn_lengths", "lengths"}
+        )  # the macro-action space tells that, and is compared, too
+        return [name for name in mine if name in decisive and mine[name] != known[name]]
 
 
 def complete(stored: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
     """Stored settings of a training or a comparison, with those that are newer than it as they were in effect then."""
-    return {**TrainSettings(mirror=False).values(), **stored}
+    return {**TrainSettings(mirror=False, learn_lengths=False).values(), **stored}
 
 
 CHANGEABLE = frozenset(item.name for item in dataclasses.fields(TrainSettings) if "changeable" in item.metadata)

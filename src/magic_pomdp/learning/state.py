@@ -16,6 +16,7 @@ from magic_pomdp.learning.mirroring import check_mirrors
 from magic_pomdp.learning.question import TrainingQuestion, read_question, write_question
 from magic_pomdp.learning.replay import Replay
 from magic_pomdp.learning.settings import SETTINGS, TrainSettings
+from magic_pomdp.macros.lengths import space_of_lengths
 from magic_pomdp.magic.arrays import check_arrays
 from magic_pomdp.magic.model import ModelCard, Score, read_model, save_model
 from magic_pomdp.magic.shape import GeneratorShape
@@ -41,7 +42,7 @@ class TrainingState:
 
     def __init__(self, task: Task, settings: TrainSettings, folder: Path, place: str = "") -> None:
         self.task, self.settings, self.folder = task, settings, folder
-        self.space = task.macro_space(settings.length_in(task))
+        self.space = space_of_lengths(task, settings.length_in(task), settings.lengths_in(task))
         self.shape = GeneratorShape.for_task(
             task,
             self.space,
@@ -53,13 +54,15 @@ class TrainingState:
         )
         self.question = TrainingQuestion.of(task, settings, self.space, self.shape, place)
         mirrored = settings.mirror and settings.conditioning != "belief"  # a context that is hidden has no image
-        mirrors = check_mirrors(task, self.shape) if mirrored else ()
+        mirrors = check_mirrors(task, self.shape, self.space) if mirrored else ()
         self.learner = Learner(self.shape, self.space.start, settings, mirrors)
         self.replay = Replay(self.shape, settings.replay)
         self.episodes = 0
         """Training episodes begun."""
         self.history: list[EvaluationReport] = []
         """Every evaluation."""
+        self.baselines: dict[str, tuple[float, ...]] = {}
+        """What the handcrafted set returned in the episodes of an evaluation, by the name of its purpose."""
         self.best: EvaluationReport | None = None
         """The best evaluation."""
         self.best_arrays: dict[str, np.ndarray] = {}
@@ -113,6 +116,7 @@ class TrainingState:
             seconds=self.seconds,
             warmed_up=self.warmed_up,
             history=tuple(self.history),
+            baselines=self.baselines,
         )
         save_checkpoint(self.folder, self.learner.state() | self.replay.state(), about, self.settings.keep)
         self.saved_at = self.seconds
@@ -176,6 +180,7 @@ class TrainingState:
         self.learner.restore(arrays, about.updates)
         self.replay.restore(arrays, about.plans)
         self.episodes, self.warmed_up = about.episodes, about.warmed_up
+        self.baselines = dict(about.baselines)
         self.history, self._before, self._started = list(about.history), about.seconds, time.monotonic()
 
     def _check_same(self, stored: TrainingQuestion) -> None:

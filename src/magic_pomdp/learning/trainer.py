@@ -5,9 +5,7 @@ that it has earned. All chance then follows from the seed and from counters, so 
 interrupted and resumed, with the same weights to the last bit.
 """
 
-import ctypes
 import signal
-import sys
 import threading
 from collections import deque
 from collections.abc import Generator, Iterator
@@ -20,20 +18,26 @@ import msgspec
 import numpy as np
 import torch
 
+from magic_pomdp.core.machine import reuse_freed_memory
 from magic_pomdp.core.saving import claimed
 from magic_pomdp.core.statistics import mean
 from magic_pomdp.core.task import Task
 from magic_pomdp.learning.collecting import (
+    BASELINE,
     EVALUATED,
     EVALUATION,
     FINAL,
+    FINAL_BASELINE,
     LIVE,
+    MEETS,
+    PURPOSES,
     TRAINING,
     Collected,
     Collecting,
     EpisodeJob,
     WeightBoard,
 )
+from magic_pomdp.learning.finding import settle
 from magic_pomdp.learning.learner import Diverged
 from magic_pomdp.learning.measuring import Meter, RunningEvaluation
 from magic_pomdp.learning.settings import TrainSettings
@@ -50,6 +54,8 @@ _REPORT_SECONDS = 5.0
 """Time between reports."""
 _RECENT = 100
 """Episodes of which the recent return is the mean."""
+_PAUSE = 4.0
+"""Between evaluations, in multiples of what one takes: learning gets most of the time."""
 _IDLE_SECONDS = 0.2
 """How long to wait for an episode, when there is nothing else to do, before looking at the clock."""
 
@@ -92,10 +98,11 @@ def train(
     watch = watch or Watch()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    _reuse_freed_memory()
+    reuse_freed_memory()
     try:
-        trainer = Trainer(task, settings, folder, watch, place)
         check_folder(folder, resume)
+        settings = settle(task, settings, folder, resume, watch.say)
+        trainer = Trainer(task, settings, folder, watch, place)
         with claimed(folder):
             try:
                 trainer.prepare(resume)
@@ -115,7 +122,7 @@ class Trainer:
         self.state = TrainingState(task, settings, folder, place)
         self.learner, self.replay = self.state.learner, self.state.replay
         self.lockstep = settings.worker_count == 0
-        self._evaluated_at = 0.0
+        self._evaluated_at = self._evaluation_seconds = 0.0
         self._interrupted = self._concluding = False
         self._evaluation: RunningEvaluation | None = None
         self._recent: deque[float] = deque(maxlen=_RECENT)
@@ -158,6 +165,8 @@ class Trainer:
             stopped_by = self._why_stop()
             if stopped_by:
                 return stopped_by
+            if self._evaluation is None and not self._has_baseline(BASELINE):
+                self._begin_evaluation(BASELINE)
             if self._is_evaluation_due():  # before the next update, so that one that was interrupted is made up for
                 self._begin_evaluation(EVALUATION)
             if self._owed() > 0:
@@ -196,7 +205,11 @@ class Trainer:
             elif self.state.concluded:
                 return
             else:
-                self._begin_evaluation(FINAL)
+                self._begin_evaluation(FINAL if self._has_baseline(FINAL_BASELINE) else FINAL_BASELINE)
+
+    def _has_baseline(self, purpose: int) -> bool:
+        """Whether it is known what the handcrafted set returns in the episodes of an evaluation."""
+        return len(self.state.baselines.get(PURPOSES[MEETS[purpose]], ())) == self.settings.evaluation_episodes
 
     def _last_evaluated(self) -> int:
         """Updates of the last generator that was evaluated."""
@@ -261,11 +274,11 @@ class Trainer:
         setup = Collecting(
             task=self.task,
             shape=self.state.shape,
-            macro_length=self.state.space.length,
+            space=self.state.space,
             board=(self.state.folder / _BOARD).resolve(),
             seed=settings.seed,
-            plan_steps=settings.plan_steps,
-            evaluation_steps=settings.evaluation_steps,
+            plan_steps=settings.training_budget,
+            evaluation_steps=settings.evaluation_budget,
             warmup_std=settings.warmup_std,
         )
         return poll_jobs(
@@ -286,11 +299,12 @@ class Trainer:
 
     def _begin_evaluation(self, purpose: int) -> None:
         arrays = self.state.best_arrays if purpose == FINAL else self.learner.generator_arrays()
-        self._board.write(EVALUATED, self.state.shape.pack(arrays))
+        if purpose not in MEETS:
+            self._board.write(EVALUATED, self.state.shape.pack(arrays))
         self._evaluation = RunningEvaluation(
             purpose,
             self.settings.evaluation_episodes,
-            self.settings.evaluation_steps,
+            self.settings.evaluation_budget,
             self.task.concurrent,
             arrays,
             self.learner.updates,
@@ -299,7 +313,11 @@ class Trainer:
 
     def _finish_evaluation(self, evaluation: RunningEvaluation) -> None:
         self._evaluation = None
-        report, best = evaluation.report(), self.state.best
+        self._evaluation_seconds = self.state.seconds - 60.0 * evaluation.minutes
+        if evaluation.purpose in MEETS:
+            self._keep_baseline(evaluation)
+            return
+        report, best = evaluation.report(self.state.baselines.get(PURPOSES[evaluation.purpose], ())), self.state.best
         if evaluation.purpose == FINAL:
             assert best is not None
             report = msgspec.structs.replace(report, final=True, updates=best.updates, minutes=best.minutes)
@@ -310,6 +328,16 @@ class Trainer:
         self.watch.evaluated(report, self.state.curve)
         self.state.save()
         self._evaluated_at = self.state.seconds
+
+    def _keep_baseline(self, evaluation: RunningEvaluation) -> None:
+        self.state.baselines[PURPOSES[MEETS[evaluation.purpose]]] = evaluation.returns
+        self.state.save()
+        if evaluation.purpose == BASELINE:
+            report = evaluation.report()
+            self.watch.say(
+                f"The handcrafted macro-actions return {report.return_mean:.1f} ± {report.return_stderr:.1f}, success "
+                f"{report.success_rate:.0%}, in the {report.episodes} episodes of the evaluations."
+            )
 
     # ------------------------------------------------------------------------------------------- reports and saving
 
@@ -323,7 +351,7 @@ class Trainer:
         every, waited = self.settings.updates_to_evaluation, self.state.seconds - self._evaluated_at
         if not self.state.warmed_up or self._evaluation is not None:
             return False
-        if every is None and waited < 60.0 * self.settings.evaluate_minutes:
+        if every is None and waited < max(60.0 * self.settings.evaluate_minutes, _PAUSE * self._evaluation_seconds):
             return False
         return self.learner.updates // (every or 1) > max(0, self._last_evaluated()) // (every or 1)
 
@@ -370,12 +398,3 @@ def _interrupts_noted(trainer: Trainer) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _reuse_freed_memory() -> None:
-    """Ask the C library to keep freed memory: getting it back takes a tenth of an update's time."""
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):
-            library, mmap_threshold, trim_threshold = ctypes.CDLL(None), -3, -1
-            library.mallopt(mmap_threshold, 1 << 25)
-            library.mallopt(trim_threshold, 1 << 28)

@@ -221,9 +221,10 @@ def evaluation_line(report: EvaluationReport) -> str:
         beginning = f"The best generator, of {report.updates:,} updates, on other episodes: return "
     else:
         beginning = f"Evaluation after {report.minutes:.1f} minutes, {report.updates:,} updates: return "
+    lead = "" if report.lead is None else f"; {report.lead:+.1f} ± {report.lead_stderr:.1f} against the handcrafted set"
     return (
         f"{beginning}{report.return_mean:.1f} ± {report.return_stderr:.1f}, success "
-        f"{report.success_rate:.0%} in {report.episodes} episodes" + (" (the best so far)" if report.best else "")
+        f"{report.success_rate:.0%} in {report.episodes} episodes{lead}" + (" (the best so far)" if report.best else "")
     )
 
 

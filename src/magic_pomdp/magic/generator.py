@@ -69,8 +69,9 @@ class Generator:
     def sample(self, particles: np.ndarray, context: np.ndarray, random: np.ndarray) -> np.ndarray:
         """Parameters to learn with: drawn around the mean, float64 (count, size)."""
         centre, std = self._run(particles, context)
-        if self.shape.kind == "sphere":
-            centre = place(centre, "sphere")
+        if self.shape.kind != "box":
+            shapes = centre[:, : self.shape.sphere_size]
+            centre = np.concatenate([place(shapes, "sphere"), centre[:, self.shape.sphere_size :]], axis=1)
         return place(centre + std[:, None] * draw_normal(random, centre.shape), self.shape.kind)
 
     def _run(self, particles: np.ndarray, context: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -92,6 +93,9 @@ def place(parameters: np.ndarray, kind: Kind) -> np.ndarray:
     """Bring free numbers to where parameters lie: normalise a sphere's, clip a box's; shape (…, size)."""
     if kind == "box":
         return np.clip(parameters, -1.0, 1.0)
+    if kind == "sphere and length":
+        parts = place(parameters[..., :-1], "sphere"), place(parameters[..., -1:], "box")
+        return np.concatenate(parts, axis=-1)
     return parameters / np.maximum(np.linalg.norm(parameters, axis=-1, keepdims=True), 1e-9)
 
 

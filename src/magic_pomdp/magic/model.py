@@ -15,6 +15,7 @@ from magic_pomdp.core.randomness import check_seed
 from magic_pomdp.core.reading import Damaged, in_short
 from magic_pomdp.core.settings import SettingValue
 from magic_pomdp.core.task import Task, task_name
+from magic_pomdp.macros.lengths import space_of_lengths
 from magic_pomdp.macros.spaces import MacroSpace, SpaceDescription, check_length
 from magic_pomdp.magic.arrays import check_arrays, load_arrays, save_arrays
 from magic_pomdp.magic.shape import MOST_WEIGHTS, GeneratorShape
@@ -108,7 +109,9 @@ class Model:
         if self.card.task != task_name(task):
             known = in_short(self.card.task)
             raise ValueError(f"The model {self.name} was trained for {known}, not for {task_name(task)}.")
-        space = task.macro_space(self.macro_length)
+        lengths = self.card.space.get("lengths", [])
+        assert isinstance(lengths, list)
+        space = space_of_lengths(task, self.macro_length, tuple(int(length) for length in lengths))
         if space.describe() != self.card.space:
             raise ValueError(
                 f"The model {self.name} fills the macro-action space {_words(self.card.space)}, but that of "

@@ -19,7 +19,7 @@ from magic_pomdp.magic.model import Model, find_model
 from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespot
 from magic_pomdp.planners.plan import Budget, Plan
 from magic_pomdp.planners.registry import PlannerEntry
-from magic_pomdp.planners.search import turn_to_plan
+from magic_pomdp.planners.search import check_situation, turn_to_plan
 from magic_pomdp.planners.tree import DespotView, TreeSnapshot
 
 _SHORTEST = 1e-6
@@ -103,7 +103,10 @@ class MagicPlanner:
         self._primitive: MacroDespot | None = None
         if chosen.fallback_below is not None:
             self._primitive = MacroDespot(task, MacroActions.repeat(task.actions(), 1), chosen)
+        self._share = 1.0 if self._primitive is None else 0.5
+        self._primitive_plan: Plan | None = None
         self._last = self._despot
+        self._situation: tuple[np.ndarray, np.ndarray, int | np.uint64] | None = None
         self._turn = turn_to_plan()
         self.searched: Plan | None = None
         """What the last search found with the learned macro-actions, whatever came of the primitive ones."""
@@ -136,27 +139,50 @@ class MagicPlanner:
     ) -> Plan:
         started = time.perf_counter()
         macro_actions = self.source.space.decode(self.source(belief, context, seed))
-        share = 1.0 if self._primitive is None else 0.5
         plan = self._despot.plan(
             belief,
             context,
             macro_actions=macro_actions,
-            budget=_rest(budget, share, started, 0),
+            budget=_rest(budget, self._share, started, 0),
             seed=seed,
             keep_tree=keep_tree,
         )
-        self._last, self.searched = self._despot, plan
+        self._last, self.searched, self._primitive_plan = self._despot, plan, None
         if self._primitive is not None:
-            rest = _rest(budget, 1.0, started, plan.steps)
-            if plan.value >= self._enough:
-                plan = self.searched = self._despot.go_on(rest, keep_tree=keep_tree)
-            else:
-                other = self._primitive.plan(belief, context, budget=rest, seed=seed, keep_tree=keep_tree)
-                steps = plan.steps + other.steps
-                if other.value > plan.value:
-                    plan, self._last = other, self._primitive
-                plan = dataclasses.replace(plan, steps=steps)
+            particles, known = check_situation(self.task, belief, context)
+            self._situation = particles.copy(), known.copy(), seed
+            plan = self._second_half(plan, budget, started, 0, keep_tree)
         return dataclasses.replace(plan, seconds=time.perf_counter() - started)
+
+    def go_on(self, budget: Budget, *, keep_tree: bool = False) -> Plan:
+        """Search on where the last plan stopped. The new plan counts the steps of both, and the seconds of this one."""
+        with self._turn:
+            started, before = time.perf_counter(), 0 if self.searched is None else self.searched.steps
+            plan = self._despot.go_on(_rest(budget, self._share, started, 0), keep_tree=keep_tree)
+            self._last, self.searched = self._despot, plan
+            if self._primitive is not None:
+                plan = self._second_half(plan, budget, started, before, keep_tree)
+            return dataclasses.replace(plan, seconds=time.perf_counter() - started)
+
+    def _second_half(self, plan: Plan, budget: Budget, started: float, before: int, keep_tree: bool) -> Plan:
+        """Spend what is left of a budget after its first half, before which the learned macro-actions had so many
+        steps: on them if they have found enough, else on the primitive actions. The better of both plans."""
+        assert self._primitive is not None
+        assert self._situation is not None
+        rest = _rest(budget, 1.0, started, plan.steps - before)
+        if plan.value >= self._enough:
+            plan = self.searched = self._despot.go_on(rest, keep_tree=keep_tree)
+        elif self._primitive_plan is None:
+            particles, context, seed = self._situation
+            self._primitive_plan = self._primitive.plan(particles, context, budget=rest, seed=seed, keep_tree=keep_tree)
+        else:
+            self._primitive_plan = self._primitive.go_on(rest, keep_tree=keep_tree)
+        if self._primitive_plan is None:
+            return plan
+        steps = plan.steps + self._primitive_plan.steps
+        if self._primitive_plan.value > plan.value:
+            plan, self._last = self._primitive_plan, self._primitive
+        return dataclasses.replace(plan, steps=steps)
 
     def last_tree(self) -> TreeSnapshot:
         """The search tree of the last plan, in place: the next plan overwrites it."""

@@ -96,6 +96,11 @@ class GeneratorShape:
         return cls(*seen, space.count, space.size, space.kind, members=members, member_features=each, **sizes)
 
     @property
+    def sphere_size(self) -> int:
+        """Of the parameters of a macro-action, how many form a unit vector; those come first."""
+        return {"sphere": self.size, "sphere and length": self.size - 1, "box": 0}[self.kind]
+
+    @property
     def sees_belief(self) -> bool:
         return self.conditioning in ("belief+context", "belief")
 
