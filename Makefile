@@ -5,19 +5,26 @@ BIN := .venv/bin
 # what is imported is compiled once, not in every process again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test scripts clean
+.PHONY: demo test linters plain scripts clean
 
 demo: .venv/installed
 	$(BIN)/magic-pomdp demo
 
+# linters and types take one core, tests in plain Python another; then all tests take both
 test: .venv/installed
+	@echo "Linters, types and the tests of plain Python come first; that takes a minute or two."
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target linters plain
+	$(BIN)/pytest -n 2 --dist worksteal
+
+linters: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory scripts; \
 	else echo "The pages' scripts are not checked: npm is not installed."; fi
-	$(BIN)/pytest -n 2 --dist worksteal
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 --dist worksteal -m jit_off
+	$(BIN)/mypy
+
+plain: .venv/installed
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 --dist worksteal -m jit_off $$(grep -lr --include='test_*.py' jit_off tests)
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -1,7 +1,7 @@
 """How fast Crowd-Driving is, how its cost grows with the number of cars, what its traffic is like, and how far a driver
-comes who does not plan.
+comes who does not plan; also in SUMO.
 
-python benchmarks/crowd_driving.py speed|traffic|driver [--minutes 1000] [--json FILE] [--plot FILE]
+python benchmarks/crowd_driving.py speed|traffic|driver|sumo [--minutes 1000] [--json FILE] [--plot FILE]
 """
 
 import argparse
@@ -96,6 +96,34 @@ def drive(task, episode):
     return total
 
 
+def sumo(episodes=100):  # returns vary much: 20 are too few to tell them
+    """How fast the world in SUMO is, what its traffic is like, and what the driver returns there who does not plan."""
+    from magic_pomdp.tasks.crowd_driving.gamma import CAR
+    from magic_pomdp.transfer import find_other_world
+
+    task = make("crowd-driving")
+    world = find_other_world("crowd-driving").factory()(task)
+    returns, near, steps, seconds = [], [], 0, 0.0
+    for episode in range(episodes):
+        context, total, outcome = world.begin(1000, episode).context, 0.0, Outcome.RUNNING
+        while outcome == Outcome.RUNNING:
+            cars = world.state[: CAR * (task.cars + 1)].reshape(-1, CAR)
+            near.append((np.hypot(*(cars[1:, :2] - cars[0, :2]).T) < 50.0).sum())
+            action = np.array(task.drive(context, world.state))
+            began = time.process_time()
+            _, reward, outcome = world.act(action)
+            seconds += time.process_time() - began
+            total, steps = total + reward, steps + 1
+        returns.append(total)
+    return {
+        "times_real_time": 0.2 * steps / seconds,
+        "cars_within_50_m": float(np.mean(near)),
+        "driver_return": float(np.mean(returns)),
+        "driver_return_stderr": float(np.std(returns, ddof=1) / np.sqrt(episodes)),
+        "episodes": episodes,
+    }
+
+
 def draw(rates, path):
     """Time of a world step against the number of cars."""
     from matplotlib.figure import Figure
@@ -112,7 +140,7 @@ def draw(rates, path):
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("what", choices=("speed", "traffic", "driver"))
+    arguments.add_argument("what", choices=("speed", "traffic", "driver", "sumo"))
     arguments.add_argument(
         "--minutes", type=float, default=1000.0, help="simulated minutes of traffic, of each variant"
     )
@@ -125,6 +153,8 @@ def main():
             draw(found["world_steps_per_second"], given.plot)
     elif given.what == "driver":
         found = driver()
+    elif given.what == "sumo":
+        found = sumo()
     else:
         episodes = max(1, round(2.0 * given.minutes))
         tasks = [make("crowd-driving", variant=variant) for variant in ("default", "reference")]

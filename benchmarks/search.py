@@ -1,6 +1,6 @@
 """How a search's speed changes with what it is given, and how well plans keep their time.
 
-python benchmarks/search.py growth|deadlines [--json FILE]
+python benchmarks/search.py growth|deadlines [--threads 1] [--json FILE]
 
 Speeds are primitive steps a second, medians of several plans. Each also stands as a ratio to the calibration kernel of
 `magic-pomdp bench`, timed in turns with the plans: machines differ, and one machine differs from hour to hour.
@@ -11,15 +11,18 @@ import json
 import os
 import platform
 import statistics
-import sys
 import time
+from functools import partial
 
 import numpy as np
 
 from magic_pomdp import Belief, Budget, MacroActions, MacroDespot, make
+from magic_pomdp.core.settings import settings_of
 from magic_pomdp.planners import MacroDespotSettings
+from magic_pomdp.planners.registry import find_planner
 from magic_pomdp.running import PlannerFactory, SimulatedWorld, able_planners
 from magic_pomdp.running.bench import hashes_per_second
+from magic_pomdp.running.doctor import cpu_name
 
 REPEATS = 7
 SEED = 1000
@@ -105,56 +108,67 @@ def growth():
         yield "light-dark", "particles", value, belief_update(make("light-dark"), value)
 
 
-def deadlines():
+def deadlines(threads):
     """By task, planner and budget: by how many milliseconds plans are late, from the call to the return."""
     for name in ("light-dark", "puck-push", "crowd-driving"):
         task = make(name)
         beliefs = beginnings(task, 5)
-        planners = {name: PlannerFactory(name)(task) for name in able_planners(task)}
-        length = MacroDespotSettings.advised(task).macro_length
-        planners[f"{MANY} macro-actions"] = MacroDespot(task, random_set(task, MANY, length))
+        planners = {name: planner_with(name, task, threads) for name in able_planners(task)}
+        settings = MacroDespotSettings.advised(task, threads=threads)
+        planners[f"{MANY} macro-actions"] = MacroDespot(task, random_set(task, MANY, settings.macro_length), settings)
         for label, planner in planners.items():
             planner.plan(beliefs[0], budget=Budget(seconds=0.05))
             for seconds, count in BUDGETS:
-                late = []
+                late, machine = [], []  # each by the clock on the wall, and by the processor's
                 for i in range(count):
-                    began = time.perf_counter()
-                    planner.plan(beliefs[i % len(beliefs)], budget=Budget(seconds=seconds), seed=i)
-                    late.append(1e3 * (time.perf_counter() - began - seconds))
-                p50, p99 = np.percentile(late, (50, 99)).tolist()
-                yield (
-                    name,
-                    label,
-                    seconds,
-                    {"plans": count, "late_ms_p50": p50, "late_ms_p99": p99, "machine_late_ms_p99": idle()},
-                )
+                    belief = beliefs[i % len(beliefs)]
+                    late.append(
+                        lateness(seconds, partial(planner.plan, belief, budget=Budget(seconds=seconds), seed=i))
+                    )
+                    machine.append(lateness(seconds, partial(watch_the_clock, seconds)))
+                p50, p99 = np.percentile(late, (50, 99), axis=0)
+                figures = {"plans": count, "late_ms_p50": p50[0], "late_ms_p99": p99[0], "own_late_ms_p99": p99[1]}
+                yield name, label, seconds, {**figures, "machine_late_ms_p99": np.percentile(machine, 99, axis=0)[0]}
 
 
-def idle(count=300, seconds=0.001):
-    """How late a loop is that only looks at the clock, in milliseconds, p99: what the machine itself costs."""
-    late = []
-    for _ in range(count):
-        end = time.perf_counter() + seconds
-        while (now := time.perf_counter()) < end:
-            pass
-        late.append(1e3 * (now - end))
-    return float(np.percentile(late, 99))
+def lateness(seconds, work):
+    """By how many milliseconds work takes longer than it should, and by how many of this thread's own: while the
+    machine gives the core to somebody else, only the first grows."""
+    began, began_own = time.perf_counter(), time.thread_time()
+    work()
+    return 1e3 * (time.perf_counter() - began - seconds), 1e3 * (time.thread_time() - began_own - seconds)
+
+
+def watch_the_clock(seconds):
+    """Do nothing but look at the clock, in turns with the plans: what is late here, the machine has done."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
+def planner_with(name, task, threads):
+    """A planner of so many threads, if it can have several."""
+    has_threads = "threads" in settings_of(find_planner(name).settings)
+    return PlannerFactory(name, overrides={"threads": threads} if has_threads else {})(task)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("growth", "deadlines"))
+    parser.add_argument("--threads", type=int, default=1, help="of a planner with deadlines (default: 1)")
     parser.add_argument("--json", metavar="FILE", help="where to save what was found")
     arguments = parser.parse_args()
     rows = []
-    for task, what, value, figures in {"growth": growth, "deadlines": deadlines}[arguments.what]():
+    found = growth() if arguments.what == "growth" else deadlines(arguments.threads)
+    for task, what, value, figures in found:
         rows.append({"task": task, "what": what, "value": value, **figures})
         text = "  ".join(f"{key} {figure:,.4g}" for key, figure in figures.items())
         print(f"{task:14} {what:18} {value:>9}  {text}", flush=True)
     if arguments.json:
-        found = {"processor": platform.processor(), "cores": os.cpu_count(), "python": sys.version.split()[0]}
+        machine = {"processor": cpu_name(), "cores": os.cpu_count(), "python": platform.python_version()}
+        threads = {} if arguments.what == "growth" else {"threads": arguments.threads}
         with open(arguments.json, "w") as file:
-            json.dump({**found, "seed": SEED, "rows": rows}, file, indent=1)
+            json.dump({**machine, **threads, "seed": SEED, "rows": rows}, file, indent=1)
 
 
 if __name__ == "__main__":

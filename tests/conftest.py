@@ -1,8 +1,10 @@
 import os
 import signal
+import sys
 
 import pytest
 
+from magic_pomdp import cli
 from magic_pomdp.core.machine import collect_seldom
 from magic_pomdp.planners import macro_despot
 
@@ -17,16 +19,18 @@ def _one_thread(monkeypatch):
 
 
 def pytest_collection_modifyitems(items):
-    """Each of the workers, to whom the list is dealt out in equal parts, begins with its share of the slow tests."""
+    """Each of the workers, to whom the list is dealt out in equal parts, begins with its share of the slow tests.
+    Neighbours go to the same worker: they often need the same kernels, and two workers would both compile them."""
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     slow = [item for item in items if item.get_closest_marker("slow")]
     others = [item for item in items if not item.get_closest_marker("slow")]
-    part = -(-len(others) // workers)
-    items[:] = [
-        item
-        for worker in range(workers)
-        for item in (*slow[worker::workers], *others[worker * part : (worker + 1) * part])
-    ]
+    items[:] = [item for worker in range(workers) for some in (slow, others) for item in share(some, worker, workers)]
+
+
+def share(items, worker, workers):
+    """One worker's share of a list: as many neighbours as the others get."""
+    size = -(-len(items) // workers)
+    return items[worker * size : (worker + 1) * size]
 
 
 @pytest.fixture
@@ -41,3 +45,19 @@ def jit_is_off():
     """For what can only be looked into in ordinary Python."""
     if os.environ.get("NUMBA_DISABLE_JIT") != "1":
         pytest.skip("in the run with NUMBA_DISABLE_JIT=1")
+
+
+@pytest.fixture
+def run(monkeypatch, capfd, tmp_path):
+    """Run a command in this process, in an empty folder: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["magic-pomdp", *map(str, arguments)])
+        try:
+            code = cli.main()
+        except SystemExit as end:
+            code = end.code
+        return code, *capfd.readouterr()
+
+    return run_command

@@ -58,7 +58,8 @@ def written(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_scripts_of_the_tutorial_run(written, capsys):
+def test_the_tutorial_runs(written, capsys):
+    """Its scripts and then its commands, which find compiled what the scripts have used."""
     names = {}
     for script in written("your-own-task.md", "charger"):
         exec(compile(script, "tutorial", "exec"), names)
@@ -66,11 +67,6 @@ def test_scripts_of_the_tutorial_run(written, capsys):
     assert mp.testing.check_task(names["Charger"]) == []
     assert mp.testing.check_task(names["FreeCharger"]) == []
     assert "Expected" not in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_commands_of_the_tutorial_run(written):
-    written("your-own-task.md", "charger")
     run_commands("your-own-task.md")
 
 
@@ -84,6 +80,25 @@ def test_learning_runs(written):
     assert names["trained"].updates == 20
     shots = names["planner"].generate(names["belief"]).actions
     assert abs(shots - 0.3).min() < 0.3  # the handcrafted ones miss by 0.7
+
+
+def run_blocks(document):
+    """All of a document's scripts, one after the other; the names that they have made."""
+    names = {}
+    for script in blocks(document, "python"):
+        exec(compile(script, document, "exec"), names)
+    return names
+
+
+def test_a_robot_is_connected(capsys):
+    assert run_blocks("connect-a-robot.md")["robot"].latency().count == 9
+    assert "Latency(" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(find_spec("gymnasium") is None, reason="the extra gym is not installed")
+def test_gymnasium_runs():
+    names = run_blocks("gymnasium.md")
+    assert names["observations"]["context"].shape == (64, 5)
 
 
 def test_the_first_robot_runs(capsys):

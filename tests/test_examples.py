@@ -41,7 +41,24 @@ def mean_return(task, planner):
 
 def test_every_example_is_tested():
     tasks = {place.split(":")[0] for place in STRAIGHT_AHEAD}
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*tasks, "random_shooter"}  # see test_own_planner.py
+    others = {
+        "own_robot",  # see below
+        "random_shooter",  # see test_own_planner.py
+        "recurrent_ppo",  # not run: nothing else needs its libraries, and it takes minutes
+    }
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == tasks | others
+
+
+def test_a_robot_of_ones_own_runs_to_the_end(monkeypatch, capsys):
+    import own_robot
+
+    monkeypatch.setattr(own_robot, "STEP", 0.02)
+    monkeypatch.setattr(own_robot, "DELAY", 0.005)
+    outcome, latency = own_robot.main(seconds=0.1)
+    assert outcome != mp.Outcome.RUNNING
+    assert latency.count > 5
+    assert 0.0 < latency.p50 <= latency.p99
+    assert "From image to action" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("place", STRAIGHT_AHEAD)

@@ -14,7 +14,7 @@ from magic_pomdp._lazy import lazy_names
 PACKAGE = Path(magic_pomdp.__file__).parent
 GROUPS = (
     *("learning", "macros", "magic", "planners", "random", "results", "running", "scene", "show", "tasks"),
-    "testing",
+    *("testing", "transfer"),
 )
 MODULES = ("magic_pomdp", *(f"magic_pomdp.{group}" for group in GROUPS))
 LAZY = sorted(path for path in PACKAGE.rglob("__init__.py") if "lazy_names(" in path.read_text(encoding="utf-8"))

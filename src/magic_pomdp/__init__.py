@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from magic_pomdp import show as show
     from magic_pomdp import tasks as tasks
     from magic_pomdp import testing as testing
+    from magic_pomdp import transfer as transfer
     from magic_pomdp.core.belief import Belief as Belief
     from magic_pomdp.core.macro_actions import MacroActions as MacroActions
     from magic_pomdp.core.outcome import Outcome as Outcome
@@ -62,6 +63,7 @@ __all__ = [
     "show",
     "tasks",
     "testing",
+    "transfer",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -90,5 +92,6 @@ __getattr__, __dir__ = lazy_names(
         "show": ("show",),
         "tasks": ("tasks",),
         "testing": ("testing",),
+        "transfer": ("transfer",),
     },
 )

@@ -260,3 +260,23 @@ def test_error_is_the_mean_distance_to_the_truth():
 def test_bad_input_is_refused(attempt, message):
     with pytest.raises(ValueError, match=message):
         attempt()
+
+
+def test_without_an_observation_the_belief_is_only_moved():
+    belief = light_dark()
+    before = belief.particles.copy()
+    assert belief.update(EAST, None) == "predicted"
+    np.testing.assert_allclose(belief.particles[:, :2], before[:, :2] + 0.5 * EAST)
+    assert belief.update(EAST, np.zeros(3)) == "explained"
+
+
+def test_that_an_episode_goes_on_tells_something_too():
+    """Particles whose episode has ended are out; if all have, nothing explains that it goes on."""
+    belief = light_dark(count=1000, max_steps=3)
+    belief.particles[:400, 2] = 2.0  # one step, and they have run out of time
+    assert belief.update(EAST, None) == "predicted"
+    assert (belief.particles[:, 2] == 1.0).all()
+    belief.particles[:, 2] = 2.0
+    belief.impossible = "ignore"
+    assert belief.update(EAST, None) == "ignored"
+    assert (belief.particles[:, 2] == 2.0).all()

@@ -55,9 +55,9 @@ RUN = """
 import sys
 import numpy as np
 from line import Line
-from magic_pomdp.core.belief import Belief, _draw_states
+from magic_pomdp.core.belief import Belief, draw_states
 values = [Belief.initial(Line(slope=slope), np.zeros(0), 1).particles[0, 0] for slope in (1.0, 3)]
-stats = _draw_states.stats
+stats = draw_states.stats
 print(values, sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
 

@@ -81,8 +81,9 @@ def test_keys_tell_cells_apart_and_nothing_else():
     assert len({key(cell) for cell in grid}) == 1600
 
 
-@pytest.mark.slow
-def test_futures_that_look_alike_stay_together():
+@pytest.mark.jit_off
+def test_futures_that_look_alike_stay_together(jit_is_off):
+    """Compiled, default keys plan in the test below."""
     task = Gauges()
     planner = MacroDespot(task, budget=Budget(steps=1))
     belief = np.full((50, 1), 5.05)

@@ -3,7 +3,7 @@ import pytest
 from numba import njit
 from scipy import stats
 
-from magic_pomdp.core.randomness import integer, new_stream, normal, seek, stream_key, uniform
+from magic_pomdp.core.randomness import four_normals, integer, new_stream, normal, seek, stream_key, uniform
 
 
 @njit
@@ -73,3 +73,10 @@ def test_neighbouring_times_and_scenarios_are_independent():
     assert stats.kstest(values.ravel(), "uniform").pvalue > 1e-4
     for shifted in (values[1:] * values[:-1], values[:, 1:] * values[:, :-1]):
         assert abs(shifted.mean() - 0.25) < 5 * np.sqrt(7 / 144 / shifted.size)
+
+
+def test_four_normals_are_the_next_four():
+    at_once, one_by_one = new_stream(3), new_stream(3)
+    for _ in range(200):
+        assert four_normals(at_once) == tuple(normal(one_by_one) for _ in range(4))
+        assert at_once[0] == one_by_one[0]

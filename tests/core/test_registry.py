@@ -56,7 +56,7 @@ def registered(monkeypatch):
     monkeypatch.setattr(registry, "_registered", {})
 
 
-@pytest.mark.parametrize("name", ["crowd-driving", "light-dark", "puck-push", "tiger", "vdp-tag"])
+@pytest.mark.parametrize("name", ["crowd-driving", "light-dark", "maze", "navigation", "puck-push", "tiger", "vdp-tag"])
 def test_shipped_tasks_carry_their_names(name):
     task = make(name)
     assert isinstance(task, Task)
@@ -214,6 +214,6 @@ def test_no_file_is_taken_for_a_library_that_is_missing(tmp_path, monkeypatch):
 
 def test_all_libraries_that_may_be_missing_are_known():
     declared = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    lines = [line for extra in ("learn", "show", "tune") for line in declared["optional-dependencies"][extra]]
+    lines = [line for extra in ("gym", "learn", "show", "tune") for line in declared["optional-dependencies"][extra]]
     names = {re.split("[<>=]", line)[0].replace("-", "_").replace("pillow", "PIL") for line in lines}
     assert names == set(places.OPTIONAL_LIBRARIES)

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from guided_tiger import GuidedTiger
 
 from magic_pomdp import Belief, Budget, MacroActions, MacroDespot, make
 from magic_pomdp.core.clock import FOREVER, deadline_after, is_late, now
 from magic_pomdp.planners import MacroDespotSettings, team
 from magic_pomdp.planners.tree import NO_BRANCH, NO_NODE, ROOT
 from magic_pomdp.planners.trials import MY_OWN, extend
-from magic_pomdp.tasks.tiger import LISTEN, Tiger
+from magic_pomdp.tasks.tiger import LISTEN
 
 pytestmark = pytest.mark.jit_off
 
@@ -20,15 +21,6 @@ def test_the_clock():
     assert not is_late(deadline_after(60.0))
 
 
-class Guided(Tiger):
-    """Listens."""
-
-    name = "listening-tiger"
-
-    def guide(self, context, state, macro_actions, lengths):
-        return LISTEN
-
-
 PARTICLES = (np.arange(100.0) % 2)[:, None]
 
 
@@ -37,7 +29,7 @@ def planner(task, **settings):
     return MacroDespot(task, settings=chosen)
 
 
-@pytest.mark.parametrize("task", [Guided(), make("tiger")])
+@pytest.mark.parametrize("task", [GuidedTiger(), make("tiger")])
 def test_a_search_that_is_late_from_the_beginning_still_has_an_answer(task):
     plan = planner(task).plan(PARTICLES, np.zeros(0), budget=Budget(seconds=1e-9))
     assert np.isfinite([plan.value, plan.lower, plan.upper]).all()
@@ -64,10 +56,10 @@ class Interrupted:
 @pytest.mark.parametrize("pieces", range(1, 30, 4))
 def test_an_interrupted_search_is_valid_and_goes_on(policy, pieces, monkeypatch, jit_is_off):
     """However often it is interrupted, it ends as one that never was."""
-    whole = planner(Guided(), default_policy=policy)
+    whole = planner(GuidedTiger(), default_policy=policy)
     expected = whole.plan(PARTICLES, np.zeros(0), budget=Budget(steps=10**6), seed=3, keep_tree=True)
     assert expected.stopped_by == "gap closed"
-    search = planner(Guided(), default_policy=policy)
+    search = planner(GuidedTiger(), default_policy=policy)
     search.plan(PARTICLES, np.zeros(0), budget=Budget(steps=1), seed=3)  # makes the root, and a first trial
     clock, interruptions = Interrupted(monkeypatch, pieces), 0
     known, choices, _ = search._planned
@@ -103,7 +95,7 @@ def check_pending(search):
 
 
 def test_what_a_deadline_kept_from_being_looked_at_is_worth_nothing(monkeypatch, jit_is_off):
-    search = planner(Guided())
+    search = planner(GuidedTiger())
     monkeypatch.setattr("magic_pomdp.planners.macro_despot.spend", lambda budget, start, counters, run: run(10**9))
     monkeypatch.setattr("magic_pomdp.planners.expanding.WORTH_SHARING", 1)
     Interrupted(monkeypatch, 8)  # pieces after each round's first: the root's scenarios, and one macro-action of three

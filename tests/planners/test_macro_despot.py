@@ -2,12 +2,12 @@
 
 import dataclasses
 import json
-import math
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+from guided_tiger import GuidedTiger
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +17,7 @@ from magic_pomdp.planners import DespotSettings, MacroDespotSettings
 from magic_pomdp.planners.plan import GAP_CLOSED
 from magic_pomdp.planners.tree import NO_BRANCH, ROOT
 from magic_pomdp.planners.trials import extend, plant
-from magic_pomdp.tasks.tiger import LISTEN, OPEN_LEFT, OPEN_RIGHT, Tiger
+from magic_pomdp.tasks.tiger import LISTEN, OPEN_LEFT, OPEN_RIGHT
 
 pytestmark = pytest.mark.jit_off
 
@@ -27,7 +27,8 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def light_dark(**settings):
     task = make("light-dark")
-    chosen = MacroDespotSettings.advised(task, **{"scenarios": 6, "search_depth": 24, **settings})
+    one_length = {"macro_length": 6, "shorter": "none"}
+    chosen = MacroDespotSettings.advised(task, **{"scenarios": 6, "search_depth": 24, **one_length, **settings})
     return MacroDespot(task, settings=chosen), Belief.initial(task, LIGHT_DARK_CONTEXT, 100, seed=1)
 
 
@@ -98,25 +99,6 @@ def test_a_closed_gap_is_the_optimum_over_the_scenarios(policy, sequences, first
     assert plan.upper == pytest.approx(optimum, abs=1e-5)
 
 
-class GuidedTiger(Tiger):
-    """Listens for ever, or opens a door at once. The game may be worth something when nobody looks at it any more, and
-    its bound infinite."""
-
-    name = "guided-tiger"
-    patient: bool = True
-    later: float = 0.0
-    boundless: bool = False
-
-    def guide(self, context, state, macro_actions, lengths):
-        return LISTEN if self.patient else OPEN_LEFT
-
-    def value_beyond(self, context, state):
-        return self.later
-
-    def upper_bound(self, context, state):
-        return math.inf if self.boundless else self.safe_reward / (1.0 - self.discount)
-
-
 def test_a_guide_sees_only_what_can_be_chosen():
     """This one always takes the first there is: it listens, and then, as nobody can listen again, opens a door."""
     task = GuidedTiger()
@@ -158,14 +140,14 @@ def test_a_discount_that_vanishes_within_the_search_is_no_harm():
 def test_a_guide_gives_the_first_lower_bound():
     particles = np.zeros((10, 1))
     settings = DespotSettings(scenarios=20, search_depth=5)
-    for patient in (True, False):
-        task = GuidedTiger(patient=patient)
+    for choice in (LISTEN, OPEN_LEFT):
+        task = GuidedTiger(if_left=choice, if_right=choice)
         planner = MacroDespot(task, settings=settings)
         plan = planner.plan(particles, np.zeros(0), budget=Budget(steps=1), keep_tree=True)
         root = plan.tree.nodes[ROOT]
         assert planner.settings.default_policy == "guided"
-        assert root.default_macro == (LISTEN if patient else OPEN_LEFT)
-        if patient:
+        assert root.default_macro == choice
+        if choice == LISTEN:
             assert root.default_value == pytest.approx(sum(task.listen_reward * task.discount**k for k in range(5)))
         greedy = MacroDespot(task, settings=dataclasses.replace(settings, default_policy="greedy"))
         assert greedy.settings.default_policy == "greedy"

@@ -14,8 +14,8 @@ from magic_pomdp import Belief, Budget, make
 from magic_pomdp.core.compiling import kernel
 from magic_pomdp.core.views import borrow
 from magic_pomdp.planners import Pomcpow, PomcpowSettings
-from magic_pomdp.planners.pomcpow import extend
 from magic_pomdp.planners.pomcpow_growth import find_state
+from magic_pomdp.planners.pomcpow_simulation import extend
 from magic_pomdp.planners.pomcpow_tree import BRANCH_ROOM, ROOT, STATE_ROOM, new_tree
 from magic_pomdp.running import PlannerFactory
 from magic_pomdp.tasks.light_dark import LightDark
@@ -44,6 +44,17 @@ def searcher(name, **chosen):
 def plan_for(name, steps=2_000, seed=0, **chosen):
     planner, belief = searcher(name, **chosen)
     return planner.plan(belief, CONTEXTS[name], budget=Budget(steps=steps), seed=seed, keep_tree=True)
+
+
+def test_a_search_goes_on_where_it_stopped():
+    planner, belief = searcher("tiger")
+    with pytest.raises(ValueError, match="no search to go on with"):
+        planner.go_on(Budget(steps=100))
+    planner.plan(belief, budget=Budget(steps=700), seed=3)
+    rest = 2_000 - int(planner._tree.counters[0].steps)
+    parts = planner.go_on(Budget(steps=rest), keep_tree=True)
+    whole = plan_for("tiger", steps=2_000, seed=3)
+    assert (parts.value, parts.choice, parts.steps) == (whole.value, whole.choice, whole.steps)
 
 
 # ----------------------------------------------------------------------------------------------------- known answers
@@ -251,17 +262,17 @@ def test_a_step_taken_again_is_a_step_of_the_budget():
 class Drowned(Tiger):
     """Log-likelihoods that no exponential could bear."""
 
+    decided: bool = True
+
     def log_likelihood(self, context, state, action, observation):
+        if not self.decided:
+            return np.nan
         return 1e6 if observation[0] == state[0] else -1e6
 
 
-class Undecided(Tiger):
-    def log_likelihood(self, context, state, action, observation):
-        return np.nan
-
-
-@pytest.mark.parametrize("task", [Drowned(), Undecided()])
-def test_weights_neither_overflow_nor_vanish(task):
+@pytest.mark.parametrize("decided", [True, False])
+def test_weights_neither_overflow_nor_vanish(decided):
+    task = Drowned(decided=decided)
     planner = Pomcpow(task, PomcpowSettings.advised(task, search_depth=5))
     plan = planner.plan(np.array([[0.0], [1.0]]), np.zeros(0), budget=Budget(steps=2_000), keep_tree=True)
     assert_consistent(plan, planner.settings)

@@ -5,11 +5,11 @@ import threading
 
 import numpy as np
 import pytest
+from guided_tiger import GuidedTiger
 
 from magic_pomdp import Belief, Budget, MacroDespot, make
 from magic_pomdp.planners import MacroDespotSettings
 from magic_pomdp.planners.team import Team
-from magic_pomdp.tasks.tiger import Tiger
 
 pytestmark = pytest.mark.usefixtures("jit")
 
@@ -28,24 +28,16 @@ def search(task, context, threads, steps, **settings):
 def test_plans_are_the_same_with_any_number_of_threads(policy):
     task, trees = make("light-dark"), []
     for threads in (1, 2, 5):
-        planner, plan = search(task, CONTEXT, threads, 200_000, default_policy=policy)
+        planner, plan = search(task, CONTEXT, threads, 200_000, default_policy=policy, shorter="none")
         assert (planner._team.threads, plan.nodes > 3) == (threads, True)
         trees.append((plan.value, plan.steps, plan.tree.nodes.tobytes(), plan.tree.branches.tobytes()))
     assert trees[0] == trees[1] == trees[2]
 
 
-class Falls(Tiger):
-    """Its guide names no macro-action, once in a while."""
-
-    name = "falls"
-
-    def guide(self, context, state, macro_actions, lengths):
-        return 7 if state[0] > 0.5 else 0
-
-
 def test_what_goes_wrong_in_any_thread_is_told():
+    task = GuidedTiger(if_right=7)  # which no macro-action has
     for threads in (1, 3):
-        planner = MacroDespot(Falls(), settings=MacroDespotSettings(scenarios=50, search_depth=6, threads=threads))
+        planner = MacroDespot(task, settings=MacroDespotSettings(scenarios=50, search_depth=6, threads=threads))
         particles = (np.arange(100.0) % 2)[:, None]
         for _ in range(20):
             with pytest.raises(ValueError, match="guide returned a number that none of the macro-actions has"):

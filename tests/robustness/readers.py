@@ -19,8 +19,17 @@ from results_cases import (
     valid_recordings,
     valid_results,
 )
+from robot_cases import damaged_robot, try_robot, valid_robots
 from small_results import an_evaluation
 from training_cases import parts, signed, try_model, try_training, valid_model, valid_training
+from transfer_cases import (
+    damaged_trials,
+    in_trials,
+    try_identification,
+    try_trials,
+    valid_identifications,
+    valid_trials,
+)
 
 from magic_pomdp import Budget
 from magic_pomdp.core.randomness import new_stream
@@ -119,6 +128,9 @@ READERS = {
         Reader("trainings", 5, _trainings, _try_training, (_in_training,)),
         Reader("maps", 5, lambda: [valid_map()], try_map, (damaged_bytes, damaged_xml, damaged_xml)),
         Reader("searches", 5, _searches, _try_search, (damaged_bytes, damaged_lines)),
+        Reader("robots", 5, valid_robots, try_robot, (damaged_bytes, damaged_robot, damaged_robot)),
+        Reader("identifications", 5, valid_identifications, try_identification),
+        Reader("trials", 5, valid_trials, try_trials, (in_trials(damaged_bytes), damaged_trials, damaged_trials)),
         Reader("reports", 2, lambda: list(valid_results().values()), show_result, (damaged_json,)),
         Reader("replays", 1, lambda: list(valid_recordings().values()), show_recording, (damaged_json,)),
     )

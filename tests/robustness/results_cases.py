@@ -20,6 +20,7 @@ from magic_pomdp.core.scene import Circle, Handle, Line, Scene, Text, Track, box
 from magic_pomdp.results.comparison import Comparison
 from magic_pomdp.results.evaluation import Evaluation, Mean
 from magic_pomdp.results.files import Result, read, write
+from magic_pomdp.results.identification import FittedParameter, Identification
 from magic_pomdp.results.recording import (
     PlannerInfo,
     RecordedEpisode,
@@ -40,6 +41,7 @@ from magic_pomdp.show.tables import (
     comparison_table,
     difference_table,
     evaluation_table,
+    identification_table,
 )
 
 _OLD = Path(__file__).parents[1] / "running" / "version-1.record.gz"
@@ -51,15 +53,26 @@ def valid_results() -> dict[str, bytes]:
     told = {"statistics": {"distance": Mean(mean=1.5, stderr=0.1)}, "task_parameters": {"corners": [[0.0, 1.0]]}}
     evaluation = an_evaluation(label="DESPOT", records=records, macro_length=3, **told)
     other = an_evaluation(planner="magic", budget=Budget(seconds=0.5), records=records, **told)
+    elsewhere = {"world": "a table", "world_settings": {"friction": 1.0}, "identified": "fitted.json"}
     curves = Curve(label="seed 0", points=(a_point(), a_point(minutes=2.0, updates=9)))
     measured = Measurement(name="step", value=1.0, median=1.5, unit="ms", ratio=2.0)
     trainings = a_training(evaluation=evaluation), a_training(seed=1, evaluation=evaluation)
     found = {
         "evaluation": evaluation,
+        "evaluation in another world": an_evaluation(records=records, **elsewhere),
         "comparison": Comparison(task="tiger", evaluations=(evaluation, other)).without_records(),
         "curves": Curves(task="light-dark", handcrafted=0.5, curves=(curves, Curve(label="", points=(a_point(),)))),
         "training": a_training(),
         "ablation": Ablation.of("tiger", evaluation, trainings),
+        "identification": Identification(
+            task="puck-push",
+            world="a table",
+            world_settings={"friction": 1.0},
+            seed=3,
+            trials=40,
+            parameters=(FittedParameter(name="creep", model=0.01, value=0.015, stderr=0.001, about="1/mm"),),
+            measured={"ms a frame": 4.5},
+        ),
         "bench": Bench(processor="some", python="3.11", repeats=3, measurements=(measured,)),
     }
     contents = {kind: msgspec.json.encode(result) for kind, result in found.items()}
@@ -164,6 +177,8 @@ def _tables(result: Result) -> None:
         case Ablation():
             console.print(ablation_table(result))
             result.curves()
+        case Identification():
+            console.print(identification_table(result))
         case Bench():
             console.print(bench_table(result))
 

@@ -1,9 +1,9 @@
 """What is declared of other software: bounds on both sides, and nothing that is known not to work."""
 
 import pytest
-from versions import oldest, requirements
+from versions import EXTRAS, oldest, requirements
 
-DECLARED = {requirement.name: requirement for requirement in requirements()}
+DECLARED = {requirement.name: requirement for requirement in requirements((*EXTRAS, "transfer"))}
 
 
 @pytest.mark.parametrize("requirement", DECLARED.values(), ids=str)

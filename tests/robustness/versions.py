@@ -26,12 +26,13 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 SETS = ("oldest", "newest")
-EXTRAS = ("learn", "show", "tune")
+EXTRAS = ("gym", "learn", "show", "tune")
 TOOLS = ("hypothesis", "pytest", "scipy", "selenium")
 TESTS = (
     "tests/core/test_caching.py",
     "tests/core/test_saving.py",
     "tests/core/test_views.py",
+    "tests/gym/test_env.py",
     "tests/learning/test_checkpoint.py",
     "tests/learning/test_curves.py",
     "tests/learning/test_networks.py",
@@ -96,10 +97,10 @@ def try_set(name: str) -> dict[str, Any]:
     }
 
 
-def requirements() -> list[Requirement]:
-    """All that is declared of what the program itself needs."""
+def requirements(names: tuple[str, ...] = EXTRAS) -> list[Requirement]:
+    """All that is declared of what the program itself needs, with some extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = [line for extra in EXTRAS for line in project["optional-dependencies"][extra]]
+    extras = [line for name in names for line in project["optional-dependencies"][name]]
     return [Requirement(line) for line in (*project["dependencies"], *extras)]
 
 

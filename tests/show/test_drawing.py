@@ -9,7 +9,7 @@ pytest.importorskip("matplotlib")
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from magic_pomdp.show.drawing import _between, _draw_frame, palette
+from magic_pomdp.show.drawing import _between, draw_frame, palette
 
 
 def test_a_frame_holds_every_shape():
@@ -17,7 +17,7 @@ def test_a_frame_holds_every_shape():
     shapes = [rectangle(0, 0, 4, 1), Line([(0, 0), (4, 4)], "goal", dashed=True), Text(1, 1, "here")]
     scene = Scene((0, 0, 4, 4), shapes, particles=[Track(0, 1)], trails=[Track(0, 1, "#123456")])
     states = np.array([[1.0, 1.0], [2.0, 3.0]])
-    _draw_frame(axes, scene, [Circle(1, 2, 0.5), box(2, 3, np.pi / 2, 2, 1)], states, states, theme="light")
+    draw_frame(axes, scene, [Circle(1, 2, 0.5), box(2, 3, np.pi / 2, 2, 1)], states, states, theme="light")
     assert axes.get_xlim() == (0, 4)
     car = axes.patches[-1].get_xy()[:4]
     assert car == pytest.approx(np.array([[2.5, 2.0], [2.5, 4.0], [1.5, 4.0], [1.5, 2.0]]))  # it looks up
@@ -31,7 +31,7 @@ def pixels(*shapes):
     figure = Figure(figsize=(1, 1), dpi=100)
     axes = figure.add_axes((0, 0, 1, 1))
     nobody = np.zeros((1, 2))
-    _draw_frame(axes, Scene((-1, -1, 1, 1), shapes), (), nobody, nobody)
+    draw_frame(axes, Scene((-1, -1, 1, 1), shapes), (), nobody, nobody)
     axes.axis("off")
     canvas = FigureCanvasAgg(figure)
     canvas.draw()

@@ -1,4 +1,5 @@
 import tracemalloc
+from io import BytesIO
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from msgspec.structs import replace
 from PIL import Image
 
 from magic_pomdp.core.scene import Line, Polygon, Text
+from magic_pomdp.results.recording import load_recording, save_recording
 from magic_pomdp.show.drawing import _shade_colour, _shades, palette
 from magic_pomdp.show.picture import draw_situations
 from magic_pomdp.show.video import _Film, _write_gif, write_video
@@ -57,11 +59,12 @@ def test_a_gif_keeps_time_though_it_counts_in_hundredths(brief, tmp_path):
 
 
 def test_bounds_are_shown_though_the_first_plan_has_none(brief):
-    episode = brief.episodes[0]
+    first, second, *others = brief.episodes[0].plans
+    plans = (first, replace(second, time=3), *others)
+    episode = replace(brief.episodes[0], plans=plans, plan_of_frame=(0, 0, 0, 1, 1, 1, 1))
     unbounded = tuple(replace(plan, lower=None, upper=None) for plan in episode.plans)
     late = replace(episode, plans=(unbounded[0], *episode.plans[1:]))
     none = replace(episode, plans=unbounded)
-    assert len(set(episode.plan_of_frame)) > 1
 
     def bands(episode):
         film = _Film([(brief, episode)], "dark", 200)
@@ -186,3 +189,24 @@ def test_words_are_no_formulas(brief, tmp_path):
     )
     odd = replace(brief, planner=planner, episodes=(episode,))
     assert write_video(tmp_path / "a.gif", [odd], fps=1, speed=10, width=120) == 3
+
+
+def test_what_a_camera_saw_stands_beside_the_drawing(brief, tmp_path):
+    file = BytesIO()
+    Image.new("RGB", (64, 48), (200, 30, 30)).save(file, "JPEG")
+    seen = replace(brief, episodes=(replace(brief.episodes[0], pictures=(file.getvalue(),) * 7),))
+    assert load_again(seen, tmp_path).episodes[0].pictures == seen.episodes[0].pictures
+    film = _Film([(seen, seen.episodes[0])], "dark", 200)
+    frame = film.frame(3.0)
+    assert frame.shape[1] == 400
+    np.testing.assert_allclose(frame[frame.shape[0] // 2, 100], (200, 30, 30), atol=8)
+    damaged = replace(brief, episodes=(replace(brief.episodes[0], pictures=(b"nothing",) * 7),))
+    with pytest.raises(ValueError, match="A picture of the recording is no JPEG"):
+        _Film([(damaged, damaged.episodes[0])], "dark", 200).frame(0.0)
+    with pytest.raises(ValueError, match="pictures must have 7 entries"):
+        replace(brief.episodes[0], pictures=(b"",)).__post_init__()
+
+
+def load_again(recording, folder):
+    save_recording(folder / "r.gz", recording)
+    return load_recording(folder / "r.gz")

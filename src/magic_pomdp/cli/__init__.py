@@ -17,6 +17,7 @@ from magic_pomdp.cli.replaying import play, record, replay
 from magic_pomdp.cli.shared import BAD_INPUT, FINE, INTERRUPTED, WRONG, complain, complain_of_failure
 from magic_pomdp.cli.showing import demo, figures, picture, report, video
 from magic_pomdp.cli.tools import bench, check, doctor, tasks
+from magic_pomdp.cli.transferring import identify, transfer
 from magic_pomdp.core.machine import collect_seldom
 
 _COMMANDS: dict[str, Callable[..., int]] = {
@@ -29,6 +30,8 @@ _COMMANDS: dict[str, Callable[..., int]] = {
     "curves": curves,
     "ablate": ablate,
     "models": models,
+    "identify": identify,
+    "transfer": transfer,
     "demo": demo,
     "picture": picture,
     "record": record,
@@ -41,7 +44,7 @@ _COMMANDS: dict[str, Callable[..., int]] = {
     "doctor": doctor,
     "bench": bench,
 }
-_WORKING = {"evaluate", "compare", "tune", "train", "ablate", "demo", "record", "play", "figures", "check"}
+_WORKING = {"evaluate", "compare", "tune", "train", "ablate", "demo", "record", "play", "figures", "check", "transfer"}
 """Commands that use worker processes."""
 _DEBUG = "--debug"
 """An option of all commands."""

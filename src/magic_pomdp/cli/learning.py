@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from magic_pomdp.magic.model import Model
     from magic_pomdp.show.terminal import PlainTable
 
+_CLEAR = 2.0
+"""Standard errors by which a lead is told from luck."""
 _COMPARED = ("seed", "conditioning", "critic")
 """Settings of a training that an ablation sets itself."""
 
@@ -129,6 +131,8 @@ def train(
     if trained.model is not None and score is not None:
         reached = f"{score.return_mean:.1f} ± {score.return_stderr:.1f}, success {score.success_rate:.1%}"
         show(f"The best generator returns {reached} in {score.episodes} episodes; saved as {trained.model}")
+        if score.lead is not None and score.lead_stderr is not None:
+            show(_verdict(score.lead, score.lead_stderr))
     elif trained.stopped_by != "interrupt":
         return complain(
             "The training was over before its warm-up, so there is no generator yet: give the same command more time "
@@ -136,6 +140,19 @@ def train(
             WRONG,
         )
     return FINE
+
+
+def _verdict(lead: float, stderr: float) -> str:
+    """What learning has brought, in a sentence."""
+    by = f"{abs(lead):.1f} ± {stderr:.1f}, episode by episode"
+    if lead > _CLEAR * stderr:
+        return f"That is better than the handcrafted macro-actions: {by}."
+    if lead < -_CLEAR * stderr:
+        return f"That is WORSE than the handcrafted macro-actions, which return more: {by}. Plan with those instead."
+    return (
+        f"That is not clearly better than the handcrafted macro-actions ({'+' if lead >= 0.0 else '−'}{by}): train for "
+        "longer, or plan with those."
+    )
 
 
 def ablate(task: TaskName, /, options: LearnOptions, settings: AblateSettings) -> int:

@@ -30,6 +30,8 @@ from magic_pomdp.core.saving import check_writable, make_folder
 
 if TYPE_CHECKING:
     from magic_pomdp.core.task import Task
+    from magic_pomdp.results.evaluation import Evaluation
+    from magic_pomdp.running.evaluating import MakeWorld
     from magic_pomdp.running.factory import PlannerFactory
 
 
@@ -94,23 +96,48 @@ class TuneSettings:
 
 def evaluate(task: TaskName, /, planner: PlannerOptions, settings: EvaluateSettings) -> int:
     """Run many episodes of a planner in a task; report the return, and save everything as JSON."""
+    the_task, factory = task_from(task, settings.parameters), planner.factory()
+    path = check_writable(settings.json or default_path(the_task, factory, settings))
+    return finish_evaluation(the_task, factory, settings, path)
+
+
+def finish_evaluation(
+    task: "Task",
+    factory: "PlannerFactory",
+    settings: EvaluateSettings,
+    path: Path,
+    world: "MakeWorld | None" = None,
+) -> int:
+    """Run the episodes, in the task's own simulator or in another world; report, and save all that was finished."""
     from magic_pomdp.running.evaluating import EvaluationFailed, EvaluationInterrupted
     from magic_pomdp.running.evaluating import evaluate as run_evaluation
-    from magic_pomdp.show.tables import evaluation_table
+    from magic_pomdp.running.world import SimulatedWorld
 
-    the_task, factory = task_from(task, settings.parameters), planner.factory()
-    path = check_writable(settings.json or _default_path(the_task, factory, settings))
     ahead = None if settings.plan_ahead is None else settings.plan_ahead == "yes"
     code = FINE
     try:
         with episode_progress(settings.episodes) as advance:
             evaluation = run_evaluation(
-                the_task, factory, settings.episodes, settings.seed, settings.workers, advance, plans_ahead=ahead
+                task,
+                factory,
+                settings.episodes,
+                settings.seed,
+                settings.workers,
+                advance,
+                plans_ahead=ahead,
+                world=world or SimulatedWorld,
             )
     except EvaluationFailed as failure:
         evaluation, code = failure.evaluation, complain_of_failure(failure)
     except EvaluationInterrupted as interruption:
         evaluation, code = interruption.evaluation, complain("Interrupted.", INTERRUPTED)
+    return report_evaluation(evaluation, path, code)
+
+
+def report_evaluation(evaluation: "Evaluation", path: Path, code: int) -> int:
+    """Show and save what was finished; the exit code, which was one before."""
+    from magic_pomdp.show.tables import evaluation_table
+
     if not evaluation.complete:
         if not evaluation.records:
             return complain("No episode was finished, so nothing is saved.", code)
@@ -228,12 +255,15 @@ def tune(task: TaskName, /, planner: PlannerOptions, settings: TuneSettings) -> 
     return FINE
 
 
-def _default_path(task: "Task", factory: "PlannerFactory", settings: EvaluateSettings) -> Path:
-    """A file named after everything that was asked for, so that no other result is overwritten."""
+def default_path(
+    task: "Task", factory: "PlannerFactory", settings: EvaluateSettings, marks: tuple[str, ...] = ()
+) -> Path:
+    """A file named after everything that was asked for, so that no other result is overwritten. Marks stand first."""
     from magic_pomdp.core.settings import settings_of
     from magic_pomdp.core.task import task_name
 
     parts = [
+        *marks,
         task_name(task),
         factory.name,
         f"L{factory.length_in(task)}",

@@ -4,7 +4,7 @@ import shlex
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -24,6 +24,9 @@ from magic_pomdp.cli.shared import (
     show,
     task_from,
 )
+
+if TYPE_CHECKING:
+    from magic_pomdp.results.recording import Recording
 
 SUFFIX = ".record.gz"
 
@@ -59,7 +62,6 @@ def record(task: TaskName, /, planner: PlannerOptions, settings: RecordSettings)
     """Run episodes and keep everything about them, for `replay`: what was true, believed, considered and done."""
     from magic_pomdp.core.saving import check_writable
     from magic_pomdp.core.task import task_name
-    from magic_pomdp.results.recording import save_recording
     from magic_pomdp.running.recording import RecordingFailed, RecordingInterrupted, record_episodes
 
     the_task, factory = task_from(task, settings.parameters), planner.factory()
@@ -79,6 +81,14 @@ def record(task: TaskName, /, planner: PlannerOptions, settings: RecordSettings)
         if not recording.episodes:
             return complain("No episode was finished, so nothing is saved.", code)
         path = path.with_name(f"partial-{path.name}")  # whatever was saved there before is complete, and stays
+    saved = save_and_tell(recording, path)
+    return code or saved
+
+
+def save_and_tell(recording: "Recording", path: Path) -> int:
+    """Save a recording, and say how its episodes ended and how to see them; the exit code."""
+    from magic_pomdp.results.recording import save_recording
+
     outcomes = [episode.outcome for episode in recording.episodes]
     counts = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in dict.fromkeys(outcomes))
     saver = Saver()
@@ -86,7 +96,7 @@ def record(task: TaskName, /, planner: PlannerOptions, settings: RecordSettings)
     show(f"{len(outcomes)} episodes ({counts})" + (f"; saved as {place}" if place else ""))
     if place:
         show(f"To see them: magic-pomdp replay {shlex.quote(str(place))}")
-    return code or saver.code
+    return saver.code
 
 
 def replay(

@@ -2,6 +2,8 @@
 
 import gc
 import os
+import sys
+from contextlib import suppress
 
 _ALLOCATIONS = 50_000
 """After which the collector looks for garbage, instead of Python's 700."""
@@ -16,3 +18,14 @@ def collect_seldom() -> None:
     """For processes that are this package's own. To compile makes millions of objects and little garbage: part of
     the time would go into looking for it."""
     gc.set_threshold(_ALLOCATIONS, 20, 20)
+
+
+def reuse_freed_memory() -> None:
+    """Ask the C library to keep freed memory: getting it back takes a tenth of an update's time."""
+    if sys.platform == "linux":
+        import ctypes  # so late, for nobody else needs it
+
+        with suppress(OSError, AttributeError):
+            library, mmap_threshold, trim_threshold = ctypes.CDLL(None), -3, -1
+            library.mallopt(mmap_threshold, 1 << 25)
+            library.mallopt(trim_threshold, 1 << 28)

@@ -1,5 +1,6 @@
 """A set of macro-actions: what a planner chooses among."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -72,6 +73,19 @@ class MacroActions:
         if actions.ndim != 2:
             raise ValueError(f"Actions are an array (count, action_size), but these have shape {actions.shape}.")
         return MacroActions(np.repeat(actions[:, None, :], length, axis=1), np.full(len(actions), length))
+
+    @staticmethod
+    def union(sets: "Sequence[MacroActions]") -> "MacroActions":
+        """All macro-actions of several sets, in order; those that are there already are left out."""
+        sequences: dict[bytes, np.ndarray] = {}
+        for each in sets:
+            for actions, length in zip(each.actions, each.lengths, strict=True):
+                sequences.setdefault(actions[:length].tobytes(), actions[:length])
+        longest = max(map(len, sequences.values()))
+        padded = np.zeros((len(sequences), longest, sets[0].actions.shape[2]))
+        for row, sequence in zip(padded, sequences.values(), strict=True):
+            row[: len(sequence)] = sequence
+        return MacroActions(padded, np.array([len(sequence) for sequence in sequences.values()]))
 
     def add(self, sequence: np.ndarray) -> "MacroActions":
         """This set and one more macro-action, of any length; sequence (length, action_size)."""

@@ -17,7 +17,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-OPTIONAL_LIBRARIES = ("PIL", "imageio_ffmpeg", "matplotlib", "optuna", "tensorboard", "torch", "websockets")
+OPTIONAL_LIBRARIES = (
+    "PIL",
+    "gymnasium",
+    "imageio_ffmpeg",
+    "matplotlib",
+    "optuna",
+    "tensorboard",
+    "torch",
+    "websockets",
+)
 """What the extras install: it may be missing, and this program looks whether it is there."""
 
 

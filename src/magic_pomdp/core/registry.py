@@ -12,6 +12,8 @@ from magic_pomdp.core.task import Task
 _SHIPPED = {
     "crowd-driving": "magic_pomdp.tasks.crowd_driving.task:CrowdDriving",
     "light-dark": "magic_pomdp.tasks.light_dark:LightDark",
+    "maze": "magic_pomdp.tasks.maze:Maze",
+    "navigation": "magic_pomdp.tasks.navigation:Navigation",
     "puck-push": "magic_pomdp.tasks.puck_push:PuckPush",
     "tiger": "magic_pomdp.tasks.tiger:Tiger",
     "vdp-tag": "magic_pomdp.tasks.vdp_tag:VdpTag",

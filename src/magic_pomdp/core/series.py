@@ -16,6 +16,8 @@ COS = tuple((-1.0) ** i / math.factorial(2 * i) for i in range(10))
 ARCSINE = tuple(math.comb(2 * i, i) / (4.0**i * (2 * i + 1)) for i in range(16))
 EXPONENTIAL = tuple(1.0 / math.factorial(i) for i in range(16))
 """Coefficients of sin(x) / x, cos(x) and arcsin(x) / x in powers of x², and of exp(x) in powers of x."""
+SMALL, FEW, SOME = 0.3, 6, 12
+"""Of an angle up to this, so few coefficients give sine and cosine as well; of twice this, so many the exponential."""
 
 
 def _fit_arccosine() -> tuple[float, ...]:
@@ -44,6 +46,8 @@ def power_series(coefficients, x):
 def sin_cos(angle):
     """Sine and cosine of an angle; by series within ±π/2."""
     square = angle * angle
+    if square < SMALL * SMALL:
+        return angle * power_series(SIN[:FEW], square), power_series(COS[:FEW], square)
     if square > 2.5:
         return math.sin(angle), math.cos(angle)
     return angle * power_series(SIN, square), power_series(COS, square)
@@ -71,7 +75,7 @@ def exponential(x):
     """exp(x); by series within ±2."""
     if abs(x) > 2.0:
         return math.exp(x)
-    root = power_series(EXPONENTIAL, 0.5 * x)
+    root = power_series(EXPONENTIAL[:SOME], 0.5 * x) if abs(x) < 2.0 * SMALL else power_series(EXPONENTIAL, 0.5 * x)
     return root * root
 
 

@@ -53,9 +53,10 @@ def make_choices(task: Task, macro_actions: MacroActions) -> Choices:
 
 
 def _spread(numbers: np.ndarray) -> np.ndarray:
-    """At most GREEDY_CANDIDATES of some numbers, evenly spread."""
+    """At most GREEDY_CANDIDATES of some numbers, evenly spread, the first and the last among them: what is always
+    there, such as a stop, comes last."""
     count = min(GREEDY_CANDIDATES, len(numbers))
-    return numbers[np.arange(count) * len(numbers) // count]
+    return numbers[np.rint(np.linspace(0, len(numbers) - 1, count)).astype(np.int64)]
 
 
 @inlined

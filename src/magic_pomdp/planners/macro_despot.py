@@ -3,6 +3,7 @@
 What can be set, and the planner; the algorithm is in `trials.py`. DESPOT is the same with macro-actions of length 1.
 """
 
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -18,7 +19,15 @@ from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.planners.default_policy import GREEDY, GUIDED, LANES, RANDOM, Choices, make_choices
 from magic_pomdp.planners.plan import BUDGET_USED, GAP_CLOSED, TREE_FULL, Budget, Plan
 from magic_pomdp.planners.registry import PlannerEntry
-from magic_pomdp.planners.search import check_macro_actions, check_situation, deadline_of, spend, turn_to_plan
+from magic_pomdp.planners.search import (
+    Punctuality,
+    check_macro_actions,
+    check_situation,
+    deadline_of,
+    plain,
+    spend,
+    turn_to_plan,
+)
 from magic_pomdp.planners.settings import DEEPEST_SEARCH, PlannerSettings, room_for_nodes
 from magic_pomdp.planners.team import NO_SEARCH, Team, default_threads
 from magic_pomdp.planners.tree import (
@@ -82,15 +91,45 @@ class DespotSettings(PlannerSettings):
     )
     tree_nodes: int = room_for_nodes(500_000)
 
+    def handcrafted(self, task: Task) -> MacroActions:
+        """The task's handcrafted macro-actions of these settings' length."""
+        return task.macro_actions(self.length(task))
+
 
 @dataclass(frozen=True)
 class MacroDespotSettings(DespotSettings):
     """What can be set about Macro-DESPOT."""
 
-    macro_length: int = setting(1, "Length of the macro-actions.", short=None, at_least=1, at_most=DEEPEST_SEARCH)
+    macro_length: int = setting(
+        1, "Length of the longest macro-actions.", short=None, at_least=1, at_most=DEEPEST_SEARCH
+    )
+    shorter: str = setting(
+        "none",
+        "Lengths of more macro-actions like them, such as 6,2; those that are not shorter are left out.",
+        short="shorter",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for word in self._shorter_words():
+            if not word.isdecimal() or not 1 <= int(word) <= DEEPEST_SEARCH:
+                raise ValueError(f"The setting shorter is none or some lengths, such as 6,2, not {self.shorter!r}.")
 
     def length(self, task: Task) -> int:
         return self.macro_length
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Of all macro-actions, the longest first."""
+        shorter = {int(word) for word in self._shorter_words()}
+        return self.macro_length, *sorted((one for one in shorter if one < self.macro_length), reverse=True)
+
+    def handcrafted(self, task: Task) -> MacroActions:
+        """The task's handcrafted macro-actions of all lengths."""
+        return MacroActions.union([task.macro_actions(length) for length in self.lengths])
+
+    def _shorter_words(self) -> list[str]:
+        return [] if self.shorter == "none" else self.shorter.split(",")
 
 
 class MacroDespot:
@@ -110,7 +149,7 @@ class MacroDespot:
         chosen = settings or MacroDespotSettings.advised(task)
         self.settings = replace(chosen, default_policy=_policy(task, chosen.default_policy))
         self.budget = budget or Budget(seconds=0.1)
-        self.macro_actions = self._check(macro_actions or task.macro_actions(chosen.length(task)))
+        self.macro_actions = self._check(macro_actions or chosen.handcrafted(task))
         self._rules = Rules(
             int(self.settings.search_depth),
             float(self.settings.xi),
@@ -123,7 +162,7 @@ class MacroDespot:
         self._desks = [new_desk(task, chosen.scenarios, LANES) for _ in range(self._team.threads)]
         self._tasks = [own_copy(task) for _ in range(self._team.threads)]
         self._planned: tuple[np.ndarray, Choices, MacroActions] | None = None
-        self._turn = turn_to_plan()
+        self._turn, self._punctuality = turn_to_plan(), Punctuality()
         self._compiled = False
 
     def plan(
@@ -187,6 +226,7 @@ class MacroDespot:
     ) -> Plan:
         """Extend the tree until so many steps are simulated in it, or so many seconds have passed."""
         context, choices, macro_actions = planned
+        budget = self._punctuality.search_budget(budget)
         deadline = deadline_of(budget, started)
 
         def run(thread: int, step_limit: int, helped: int = MY_OWN) -> bool:
@@ -208,29 +248,29 @@ class MacroDespot:
             self._compiled = run(0, 0, NO_SEARCH)  # by this thread, which can be interrupted
         with self._team.helping(lambda number, search: run(number, 0, search)):
             finished = spend(budget, started, self._tree.counters, lambda step_limit: run(0, step_limit))
-        upper = self._tree.nodes[ROOT].upper
-        if not np.isfinite(upper):
+        searched = time.perf_counter()
+        counters, root = plain(self._tree.counters[0]), plain(self._tree.nodes[ROOT])
+        if not math.isfinite(root.upper):
             bound = f"The upper bound of {task_name(self.task)}"
-            raise ValueError(f"{bound} must be finite, but is {upper} on average for this belief.")
+            raise ValueError(f"{bound} must be finite, but is {root.upper} on average for this belief.")
         self._planned = planned
-        counters, root = self._tree.counters[0], self._tree.nodes[ROOT]
         values, uppers = np.full(len(macro_actions), -np.inf), np.full(len(macro_actions), root.upper)
         if root.first_branch != NO_BRANCH:
             branches = self._tree.branches[root.first_branch : root.first_branch + len(macro_actions)]
             values, uppers = branches["lower"].copy(), branches["upper"].copy()
         choice, value = int(values.argmax()), float(values.max())
         if root.default_value > value:
-            choice, value = int(root.default_macro), float(root.default_value)
-        return Plan(
+            choice, value = root.default_macro, root.default_value
+        plan = Plan(
             macro_action=macro_actions.actions[choice, : macro_actions.lengths[choice]].copy(),
             choice=choice,
             value=value,
-            lower=float(root.lower),
-            upper=float(root.upper),
-            trials=int(counters.trials),
-            nodes=int(counters.expansions),
-            depth=int(counters.depth),
-            steps=int(counters.steps),
+            lower=root.lower,
+            upper=root.upper,
+            trials=counters.trials,
+            nodes=counters.expansions,
+            depth=counters.depth,
+            steps=counters.steps,
             seconds=time.perf_counter() - started,
             stopped_by=TREE_FULL if counters.full else GAP_CLOSED if finished else BUDGET_USED,
             values=values,
@@ -238,6 +278,8 @@ class MacroDespot:
             macro_actions=macro_actions,
             tree=snapshot(self._tree) if keep_tree else None,
         )
+        self._punctuality.plan_is_made(searched)
+        return plan
 
 
 def _policy(task: Task, wanted: Literal["guided", "greedy", "random"] | None) -> Literal["guided", "greedy", "random"]:

@@ -89,7 +89,8 @@ class Planner(Protocol):
     """Anything that chooses a macro-action for a belief of a task.
 
     A planner may have more, which is used where it is there: `budget`, of a plan unless told otherwise; `settings`,
-    which results keep; `macro_actions`, its set, or `macro_length`; and `tree_view()`, which shows the last search.
+    which results keep; `macro_actions`, its set, or `macro_length`; `tree_view()`, which shows the last search; and
+    `go_on(budget)`, which searches on where the last plan stopped, so that a robot can ask for the best plan so far.
     """
 
     task: Task

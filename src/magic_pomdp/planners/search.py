@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -16,11 +17,19 @@ FIRST_SLICE = 2_000
 """Primitive steps of a timed search's first slice, before its speed is known."""
 SLICE_SECONDS = 0.001
 """How long a timed search runs before the clock is looked at again."""
+MOST_DELAY = 0.001
+"""Seconds that a plan may take after its search; what takes longer is not the plan's fault."""
 
 
 def new_counters() -> np.ndarray:
     """What a search counts at least, for `spend`: its `trials` and its primitive `steps`; shape (1,)."""
     return np.zeros(1, np.dtype((np.record, [("trials", np.int64), ("steps", np.int64)])))
+
+
+def plain(record: np.record) -> SimpleNamespace:
+    """A record of a search's memory as Python's own numbers: numpy takes microseconds for each field of a record."""
+    assert record.dtype.names is not None
+    return SimpleNamespace(**dict(zip(record.dtype.names, record.tolist(), strict=True)))
 
 
 def turn_to_plan() -> Turn:
@@ -56,6 +65,25 @@ def check_macro_actions(task: Task, macro_actions: MacroActions) -> MacroActions
     return macro_actions
 
 
+class Punctuality:
+    """Lets searches end so much before their deadline as it takes to make plans of them: longer than one would think,
+    since after a search no cache of the processor holds anything of Python any more."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    def search_budget(self, budget: Budget) -> Budget:
+        """What of a budget is for the search; at least half of it."""
+        if budget.seconds is None:
+            return budget
+        return Budget(seconds=max(0.5 * budget.seconds, budget.seconds - self._seconds))
+
+    def plan_is_made(self, searched: float) -> None:
+        """A plan is made of a search that ended at a time. A long delay, when the machine did something else, does not
+        count for much."""
+        self._seconds += 0.1 * (min(MOST_DELAY, time.perf_counter() - searched) - self._seconds)
+
+
 def deadline_of(budget: Budget, started: float) -> int:
     """When a budget will be spent, for compiled code; see `core/clock.py`."""
     return FOREVER if budget.seconds is None else deadline_after(started + budget.seconds - time.perf_counter())
@@ -70,12 +98,13 @@ def spend(budget: Budget, started: float, counters: np.ndarray, extend: Callable
     if budget.seconds is None:
         assert budget.steps is not None
         return extend(budget.steps)
-    count, deadline, slice_steps, finished = counters[0], started + budget.seconds, FIRST_SLICE, False
+    trials, steps = counters["trials"], counters["steps"]
+    deadline, slice_steps, finished = started + budget.seconds, FIRST_SLICE, False
     now = time.perf_counter()
-    while not finished and (count.trials == 0 or now < deadline):
-        before, began = int(count.steps), now
+    while not finished and (trials[0] == 0 or now < deadline):
+        before, began = int(steps[0]), now
         finished = extend(before + slice_steps)
         now = time.perf_counter()
-        steps_per_second = (int(count.steps) - before) / max(now - began, 1e-9)
+        steps_per_second = (int(steps[0]) - before) / max(now - began, 1e-9)
         slice_steps = max(1, int(steps_per_second * min(SLICE_SECONDS, deadline - now)))
     return finished

@@ -5,6 +5,7 @@ macro-observations; a *branch* is one macro-action taken there, and its children
 can follow. Values of a node are sums over its scenarios, 1/K each, discounted to the node's own time.
 """
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -22,6 +23,8 @@ NO_PARENT = -1
 NO_BRANCH = -1
 NO_NODE = -1
 
+CACHE_LINE = 128
+"""Bytes that cores pass on together, and more: some fetch the neighbouring line as well."""
 SCENARIO_BYTES = 1 << 29
 """Most memory that the scenarios' states of one tree may take."""
 
@@ -143,15 +146,23 @@ def new_bench(task: Task, scenario_count: int, macro_count: int) -> Bench:
 def new_desk(task: Task, scenario_count: int, lane_count: int) -> Desk:
     """Room for one thread."""
     return Desk(
-        rollout=np.empty((scenario_count, task.state_size)),
-        rollout_scenarios=np.empty(scenario_count, np.int32),
-        lanes=np.empty((lane_count, task.state_size)),
-        lane_rewards=np.empty(lane_count),
-        lane_outcomes=np.empty(lane_count, np.int64),
-        observation=np.empty(task.observation_size),
-        random=np.empty(1, np.uint64),
-        steps=np.zeros(1, np.int64),
+        rollout=_apart((scenario_count, task.state_size)),
+        rollout_scenarios=_apart((scenario_count,), np.int32),
+        lanes=_apart((lane_count, task.state_size)),
+        lane_rewards=_apart((lane_count,)),
+        lane_outcomes=_apart((lane_count,), np.int64),
+        observation=_apart((task.observation_size,)),
+        random=_apart((1,), np.uint64),
+        steps=_apart((1,), np.int64),
     )
+
+
+def _apart(shape: tuple[int, ...], kind: type = np.float64) -> np.ndarray:
+    """An array of zeros that shares no cache line with what other threads write to: each would wait for the others."""
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    room = np.zeros(size + 2 * CACHE_LINE, np.uint8)
+    start = -room.ctypes.data % CACHE_LINE
+    return room[start : start + size].view(kind).reshape(shape)
 
 
 class TreeSnapshot(NamedTuple):

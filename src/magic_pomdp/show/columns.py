@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from magic_pomdp.results.evaluation import Evaluation
-from magic_pomdp.show.published import PAPER, SUCCESSOR, published
+from magic_pomdp.show.published import PAPER, SUCCESSOR, published, published_task
 from magic_pomdp.show.words import budget_words, label_of, mean_words, number_words
 
 TableKind = Literal["comparison", "single", "report"]
@@ -52,14 +52,30 @@ def _planner_and_length(one: Evaluation) -> str:
     return label_of(one) + ("" if one.macro_length is None else f", {one.macro_length}")
 
 
+def _world(one: Evaluation) -> str:
+    return (
+        one.world and f"{one.world}; {f'task fitted: {one.identified}' if one.identified else 'task not fitted to it'}"
+    )
+
+
+def _transferred(one: Evaluation) -> str:
+    """What is published of a planner in another world than the task's simulator."""
+    found = published_task(one.task).transfer.get(one.planner)
+    if found is None:
+        return ""
+    return number_words(found.mean, 1) if found.stderr is None else mean_words(found.mean, found.stderr, 1)
+
+
 def _paper(one: Evaluation) -> str:
+    if one.world:
+        return _transferred(one)
     found = published(one.task, one.planner)
     return "" if found is None else mean_words(found.paper.mean, found.paper.stderr, 1)
 
 
 def _successor(one: Evaluation) -> str:
     found = published(one.task, one.planner)
-    return "" if found is None or found.successor is None else number_words(found.successor, 1)
+    return "" if one.world or found is None or found.successor is None else number_words(found.successor, 1)
 
 
 def _over_budget(one: Evaluation) -> str:
@@ -70,6 +86,7 @@ def _over_budget(one: Evaluation) -> str:
 
 _COLUMNS = (
     ResultColumn("planner, length", _planner_and_length, _COMPARISON),
+    ResultColumn("world", _world, _SINGLE + _REPORT),
     ResultColumn("episodes", lambda one: f"{one.episodes}, seed {one.seed}", _SINGLE),
     ResultColumn(
         "return",
@@ -80,6 +97,7 @@ _COLUMNS = (
     ResultColumn("return", lambda one: mean_words(one.return_mean, one.return_stderr, 2), _SINGLE),
     ResultColumn("success", lambda one: f"{one.success_rate:.1%}", _COMPARISON + _REPORT),
     ResultColumn(PAPER, _paper, _COMPARISON + _REPORT, of_others=True),
+    ResultColumn("paper, out of its simulator", lambda one: one.world and _transferred(one), _SINGLE, of_others=True),
     ResultColumn(SUCCESSOR, _successor, _REPORT, of_others=True),
     ResultColumn(
         "discounted", lambda one: mean_words(one.discounted_return_mean, one.discounted_return_stderr, 1), _REPORT

@@ -54,13 +54,13 @@ def draw_moment(axes: Axes, episode: RecordedEpisode, time: float, theme: str = 
     moving = zip(episode.sprites[step], episode.sprites[later], strict=False)
     sprites = [_between(shape, following, share) for shape, following in moving]
     states = np.vstack([episode.states[: step + 1], now(episode.states)[None]])
-    _draw_frame(axes, scene_of(episode), sprites, states, now(episode.particles), theme, scale)
+    draw_frame(axes, scene_of(episode), sprites, states, now(episode.particles), theme, scale)
     plan = episode.plans[episode.plan_of_frame[step]]
     if step < last and plan.paths is not None:
         _draw_macro_actions(axes, plan, plan.paths, theme, scale)
 
 
-def _draw_frame(
+def draw_frame(
     axes: Axes,
     scene: Scene,
     sprites: Sequence[Shape],

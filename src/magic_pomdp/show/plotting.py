@@ -4,7 +4,7 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from xml.etree import ElementTree
@@ -149,14 +149,17 @@ def plot_curves(
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=_STEPS))
     axes.margins(x=0.05, y=0.08)
     axes.grid(axis="y", color=_COLOURS["edge"])
+    places = {place for one in series for place, _, _ in one.points}
+    if logarithmic and len(places) == 1:
+        axes.set_xlim(min(places) / 2.0, 2.0 * min(places))  # else the axis would have no length
     hints: dict[str, list[str]] = {}
     for number, one in enumerate(series):
         look = names.index(one.name)
         colour, marker = _line_colour(look), _MARKERS[look % len(_MARKERS)]
         label = one.name if one.name not in [other.name for other in series[:number]] else ""
-        places, means, errors = zip(*one.points, strict=True)
-        axes.errorbar(places, means, errors, fmt="none", ecolor=colour, elinewidth=1.5)
-        axes.plot(places, means, color=colour, marker=marker, ms=6, lw=1.8, label=label, gid=f"curve-{number}")
+        at, means, errors = zip(*one.points, strict=True)
+        axes.errorbar(at, means, errors, fmt="none", ecolor=colour, elinewidth=1.5)
+        axes.plot(at, means, color=colour, marker=marker, ms=6, lw=1.8, label=label, gid=f"curve-{number}")
         hints[f"curve-{number}"] = [
             "\n".join(filter(None, (one.name, f"{place:g} {x}", f"{number_words(mean)} ± {number_words(error)}")))
             for place, mean, error in one.points
@@ -166,7 +169,7 @@ def plot_curves(
         words, dashes = f"{level.name}: {number_words(level.value, 1)}", (0, (2 + 3 * (number % 3), 2))
         axes.axhline(level.value, color=colour, ls=dashes, lw=1.3, label=words, zorder=1)
     if logarithmic:
-        _mark_places(axes, {place for one in series for place, _, _ in one.points})
+        _mark_places(axes, places)
     else:
         axes.set_xlim(left=0.0)
     if any(names) or levels:
@@ -249,7 +252,7 @@ def _add_legend(figure: Figure, axes: Axes) -> None:
         text.set_parse_math(False)
 
 
-def _mark_places(axes: Axes, places: Iterable[float]) -> None:
+def _mark_places(axes: Axes, places: set[float]) -> None:
     """Write the places of the points at the axis, as many as there is room for."""
     low, high = (math.log10(end) for end in axes.get_xlim())
     found: list[tuple[float, str]] = []

@@ -19,6 +19,13 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """That of the successor of the paper's planner."""
 
 
+class Transferred(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Mean return of a planner outside the task's simulator: on the paper's robot, or in its other simulator."""
+
+    mean: float
+    stderr: float | None = None
+
+
 class PublishedTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is published of a task."""
 
@@ -28,6 +35,8 @@ class PublishedTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """By the planner's name."""
     conditionings: dict[str, float] = msgspec.field(default_factory=dict)
     """The learned planner's mean return by what its generator is told, each with the best macro length."""
+    transfer: dict[str, Transferred] = msgspec.field(default_factory=dict)
+    """What planners return in another world than the task's simulator, by the planner's name."""
 
 
 class _Learned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -17,7 +17,7 @@ from magic_pomdp.results.training import ABLATION_FILE, Ablation, AblationTraini
 
 _SAME = (
     *("task", "planner", "macro_length", "budget", "concurrent", "episodes", "seed", "settings", "task_parameters"),
-    "software",
+    *("world", "world_settings", "identified", "software"),
 )
 """Two evaluations that agree in these are one."""
 _DEEPEST = 20

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.table import Column
 
 from magic_pomdp.results.evaluation import Evaluation
+from magic_pomdp.results.identification import Identification
 from magic_pomdp.results.speed import Bench
 from magic_pomdp.results.training import Ablation
 from magic_pomdp.results.tuning import Tuning
@@ -85,6 +86,17 @@ def ablation_table(ablation: Ablation) -> PlainTable:
         *[""] * 3,
         "" if others is None else number_words(others.paper.mean, 1),
     )
+    return table
+
+
+def identification_table(found: Identification) -> PlainTable:
+    """One row a parameter: the model's, and what the trials tell."""
+    title = f"{found.task} fitted to {found.trials} trials: {found.world}"
+    table = PlainTable("parameter", "model", "fitted", "what it is", title=title)
+    for one in found.parameters:
+        table.add_texts(one.name, f"{one.model:.4g}", f"{one.value:.4g} ± {one.stderr:.2g}", one.about)
+    for what, value in found.measured.items():
+        table.add_texts(what, "", f"{value:.4g}", "measured")
     return table
 
 

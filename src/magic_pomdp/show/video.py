@@ -4,6 +4,7 @@ import errno
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,8 @@ class _Film:
         edge, head, strip = (round(pixels * self.scale) for pixels in (_EDGE, _HEAD, _STRIP))
         inner = width - 2 * edge
         self.drawing = round(inner * shape)
-        across, high = len(shown) * width, head + self.drawing + strip + 2 * edge
+        columns = len(shown) + sum(bool(episode.pictures) for _, episode in shown)
+        across, high = columns * width, head + self.drawing + strip + 2 * edge
         self.size = across + across % 2, high + high % 2  # most players want even numbers
         self.figure = Figure(figsize=(self.size[0] / _DPI, self.size[1] / _DPI), dpi=_DPI)
         self.canvas = FigureCanvasAgg(self.figure)
@@ -128,10 +130,15 @@ class _Film:
             return self.figure.add_axes((left / w, bottom / h, wide / w, tall / h))
 
         self.axes = []
-        for number in range(len(shown)):
-            left = number * width + edge
+        self.cameras: list[tuple[RecordedEpisode, Axes]] = []
+        left = edge
+        for _, episode in shown:
+            if episode.pictures:  # what the camera saw, on the left
+                self.cameras.append((episode, place(left, edge, inner, high - 2 * edge)))
+                left += width
             chart = place(left, edge, inner, strip - 2 * edge)
             self.axes.append((place(left, edge + strip, inner, self.drawing), chart))
+            left += width
 
     def frame(self, time: float) -> np.ndarray:
         """A picture as an array (height, width, 3)."""
@@ -144,6 +151,10 @@ class _Film:
             self._title(scene, recording, episode, now)
             _wipe(chart)
             self._chart(chart, episode, now)
+        for episode, axes in self.cameras:
+            _wipe(axes)
+            axes.imshow(_decoded(episode.pictures[min(int(time), len(episode.pictures) - 1)]))
+            axes.set_axis_off()
         self.canvas.draw()
         return np.asarray(self.canvas.buffer_rgba())[..., :3]
 
@@ -196,8 +207,18 @@ class _Film:
 def _wipe(axes: Axes) -> None:
     """Remove what was drawn. All else is set anew by who draws, and making the axes themselves anew takes as long as
     drawing."""
-    for artist in (*axes.lines, *axes.patches, *axes.collections, *axes.texts):
+    for artist in (*axes.lines, *axes.patches, *axes.collections, *axes.texts, *axes.images):
         artist.remove()
+
+
+def _decoded(picture: bytes) -> np.ndarray:
+    """A JPEG as an array (height, width, 3)."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        return np.asarray(Image.open(BytesIO(picture), formats=("JPEG",)).convert("RGB"))
+    except (OSError, UnidentifiedImageError, Image.DecompressionBombError):
+        raise ValueError("A picture of the recording is no JPEG.") from None
 
 
 def _write_mp4(path: Path, frames: Iterator[np.ndarray], size: tuple[int, int], fps: float) -> None:

@@ -152,7 +152,7 @@ def _check_macro_space(task: Task) -> Iterator[Finding]:
     shape = attempt("macro_space", GeneratorShape.for_task, task, space)
     attempt("mirrors", task.mirrors)
     try:
-        check_mirrors(task, shape)
+        check_mirrors(task, shape, space)
     except ValueError as error:
         expected = "a number for each feature of a particle and of the context, and for each parameter"
         yield Finding("mirrors", str(error).removesuffix("."), expected, "Correct the mirror")

@@ -87,6 +87,7 @@ const Players = (() => {
           episode.plans.some(({ paths }) => paths)
         )
       );
+      if (episode.pictures?.length) sight.append(this.makePicture());
       this.charts = this.makeCharts(onSeek);
       insight.append(
         ...this.charts.map(({ element }) => element),
@@ -103,6 +104,15 @@ const Players = (() => {
         "observed"
       );
       this.element.append(this.makeHead(), numbers, sight, insight);
+    }
+
+    /** What the world's camera saw, below the drawing. */
+    makePicture() {
+      const box = make("div", "stage");
+      this.picture = make("img");
+      this.picture.alt = "What the camera saw";
+      box.append(this.picture);
+      return box;
     }
 
     makeHead() {
@@ -173,6 +183,7 @@ const Players = (() => {
         `Drawing of ${this.recording.task.name} at step ${step}: return ${short(this.returns[step])}, ` +
           `belief error ${error === null ? "unknown" : short(error)}${ended ? `, ${episode.outcome}` : ""}`
       );
+      if (this.picture) this.picture.src = `data:image/jpeg;base64,${episode.pictures[step]}`;
       if (number !== this.shownPlan) this.showPlan(plan);
       this.shownPlan = number;
     }
