@@ -14,7 +14,7 @@ from magic_pomdp.core.compiling import compiled, kernel
 _SEGMENTS = 128
 """Straight pieces that stand for a curve."""
 _GROWTH = 1.125
-"""Step in which the scale of a curve grows until it holds enough chords."""
+"""Largest step in which the scale of a curve grows until it holds enough chords."""
 _TOLERANCE = 1e-5
 """Relative error of the scale at which the search ends."""
 
@@ -88,11 +88,12 @@ def _cut(xs, ys, chords):
     arc = 0.0
     for i in range(_SEGMENTS):
         arc += math.sqrt((xs[i + 1] - xs[i]) ** 2 + (ys[i + 1] - ys[i]) ** 2)
-    low, low_excess = wanted / arc, -0.5  # no chord is longer than its arc
-    high = _GROWTH * low
+    low = wanted / arc  # no chord is longer than its arc
+    low_excess = min(_march(xs, ys, low, chords) - wanted, 0.0)
+    high = _a_step_up(low, low_excess, wanted)
     high_excess = _march(xs, ys, high, chords) - wanted
     while high_excess < 0.0:
-        low, low_excess, high = high, high_excess, _GROWTH * high
+        low, low_excess, high = high, high_excess, _a_step_up(high, high_excess, wanted)
         high_excess = _march(xs, ys, high, chords) - wanted
     last_moved = 0
     while high - low > _TOLERANCE * high and high_excess > _TOLERANCE:
@@ -108,6 +109,14 @@ def _cut(xs, ys, chords):
             low, low_excess, high_excess = middle, excess, fade * high_excess
         last_moved = moved
     _march(xs, ys, high, chords)
+
+
+@compiled
+def _a_step_up(scale, excess, wanted):
+    """A larger scale: where a smooth curve would hold enough chords, or a little beyond; never far from the one before.
+    Smaller chords follow a curve more closely, so their number grows a little faster than the scale."""
+    enough = scale * wanted / max(1.0, wanted + excess)
+    return min(_GROWTH * scale, max(enough, scale) * (1.0 + _TOLERANCE))
 
 
 @compiled
