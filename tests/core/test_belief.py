@@ -48,6 +48,36 @@ def test_light_dark_agrees_with_a_dense_grid():
     np.testing.assert_allclose(belief.particles[:, :2].std(axis=0), spread, rtol=0.25)
 
 
+@pytest.mark.parametrize(("x", "y", "allowed"), [(0.0, 0.0, 0.2), (0.0, 3.0, 0.5), (3.2, 1.0, 1.0)])
+def test_what_is_far_from_what_was_expected_is_believed_all_the_same(x, y, allowed):
+    """The robot is where few particles, or none at all, were: the posterior is that of the prior and what is seen."""
+    errors, spreads = [], []
+    for seed in range(8):
+        context = np.array([4.0, -4.0, x, 0.0, 0.0])
+        belief = Belief.initial(make("light-dark"), context, 10_000, seed)
+        seen = np.array([x, y]) + 0.1 * np.random.default_rng(seed).normal(size=2)
+        belief.update(np.array([0.0, 1.0]), np.array([1.0, *seen]))
+        exact = (0.5 + 100.0 * seen[1]) / 101.0
+        errors.append((belief.particles[:, 1].mean() - exact) * math.sqrt(101.0))
+        spreads.append(belief.particles[:, 1].std() * math.sqrt(101.0))
+    assert np.sqrt(np.mean(np.square(errors))) < allowed
+    assert 0.7 < np.mean(spreads) < 1.4
+
+
+def test_where_hardly_any_particle_explains_what_is_seen_fresh_ones_are_looked_for():
+    context = np.array([4.0, -4.0, 3.4, 0.0, 0.0])
+    seen, up = np.array([1.0, 3.4, 0.5]), np.array([0.0, 1.0])
+    belief = Belief.initial(make("light-dark"), context, 10_000, seed=3)
+    assert 0 < (np.abs(belief.particles[:, 0] - 3.4) <= 0.3).sum() < 20
+    assert belief.update(up, seen) == "recovered"
+    assert (belief.recoveries, belief.ignored) == (1, 0)
+    assert len(np.unique(belief.particles[:, 0])) > 1000
+    told_not_to = Belief.initial(make("light-dark"), context, 10_000, seed=3, impossible="ignore")
+    assert told_not_to.update(up, seen) == "explained"
+    own = Belief(make("light-dark"), context, Belief.initial(make("light-dark"), context, 10_000, seed=3).particles)
+    assert own.update(up, seen) == "explained"  # nobody knows where its particles come from
+
+
 def test_darkness_rules_out_the_light():
     belief = light_dark()
     belief.update(EAST, np.zeros(3))

@@ -32,7 +32,7 @@ def collector(tmp_path, task=None):
     task = task or Target()
     shape = GeneratorShape.for_task(task, task.macro_space(1))
     WeightBoard(tmp_path / "board", shape.weight_count, create=True)
-    return Collector(Collecting(task, shape, task.macro_space(1), tmp_path / "board", 0, 1, 1, 0.1))
+    return Collector(Collecting(task, shape, task.macro_space(1), tmp_path / "board", 0, 1, 1, 0.1, (1,)))
 
 
 def test_an_episode_without_a_plan_brings_nothing_to_learn_from(tmp_path, monkeypatch):

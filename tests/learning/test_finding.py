@@ -48,17 +48,22 @@ def test_lengths_are_looked_for_only_where_none_are_advised(monkeypatch, tmp_pat
     monkeypatch.setattr(finding, "try_lengths", pretend)
     said = []
     settled = settle(Unadvised(), TrainSettings(plan_steps=10), tmp_path, False, said.append)
-    assert settled.lengths == "4,2,1"
+    assert (settled.handcrafted, settled.lengths) == ("4,2,1", "2")
     assert asked == [[(1,), (2,), (4,), (2, 1), (4, 1), (4, 2, 1)]]  # not longer than the search looks
-    assert said[-1] == "Learning sets out from lengths 4,2,1, which returned most."
-    for task, settings, lengths in (
-        (mp.make("light-dark"), TrainSettings(plan_steps=10), "16,6,2"),
-        (mp.make("light-dark"), TrainSettings(plan_steps=10, macro_length=4), "4,2"),
-        (Unadvised(), TrainSettings(plan_steps=10, macro_length=4), "4"),
-        (Unadvised(), TrainSettings(workers=0, minutes=None, updates=5), "1"),
-        (Unadvised(), TrainSettings(plan_steps=10, lengths="3,1"), "3,1"),
+    assert said[-2:] == [
+        "The set of lengths 4,2,1 returned most: learning is compared with it.",
+        "Learning sets out from handcrafted macro-actions of length 2.",
+    ]
+    for task, settings, handcrafted, lengths in (
+        (mp.make("light-dark"), TrainSettings(plan_steps=10), "16,6,2", "6"),
+        (mp.make("light-dark"), TrainSettings(plan_steps=10, macro_length=4), "16,6,2", "2"),
+        (mp.make("light-dark"), TrainSettings(plan_steps=10, macro_length=1), "16,6,2", "1"),
+        (Unadvised(), TrainSettings(plan_steps=10, macro_length=4), "4", "4"),
+        (Unadvised(), TrainSettings(workers=0, minutes=None, updates=5), "1", "1"),
+        (Unadvised(), TrainSettings(plan_steps=10, handcrafted="1,3", lengths="3,1"), "1,3", "3,1"),
     ):
-        assert settle(task, settings, tmp_path, False, silent).lengths == lengths
+        settled = settle(task, settings, tmp_path, False, silent)
+        assert (settled.handcrafted, settled.lengths) == (handcrafted, lengths)
     assert len(asked) == 1
 
 
@@ -72,10 +77,12 @@ def test_the_budget_follows_from_the_time_of_a_plan(tmp_path):
 def test_bad_lengths_are_refused(lengths):
     with pytest.raises(ValueError, match="some lengths, such as 16,6,2"):
         TrainSettings(lengths=lengths)
+    with pytest.raises(ValueError, match="setting handcrafted is some lengths"):
+        TrainSettings(handcrafted=lengths)
 
 
 def test_what_sets_out_short_may_become_longer():
-    settings = TrainSettings(lengths="2,1")
+    settings = TrainSettings(handcrafted="2,1", lengths="2,1")
     task = mp.make("light-dark")
     assert (settings.length_in(task), settings.lengths_in(task)) == (4, (2, 1))
     fixed = dataclasses.replace(settings, learn_lengths=False)

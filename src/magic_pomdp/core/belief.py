@@ -7,8 +7,17 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from magic_pomdp.core.arrays import check_particles, check_stored, check_vector, stored_length
 from magic_pomdp.core.macro_actions import plain_array
-from magic_pomdp.core.particle_filter import draw_states, mean_distance, move_by, resample, weigh, weigh_first
+from magic_pomdp.core.particle_filter import (
+    draw_states,
+    mean_distance,
+    move_by,
+    resample,
+    resample_in_stages,
+    weigh,
+    weigh_first,
+)
 from magic_pomdp.core.randomness import check_seed, stream_key
 from magic_pomdp.core.settings import Settings, setting
 from magic_pomdp.core.task import Task, task_name
@@ -23,6 +32,10 @@ none; ignore it at once; or raise an `ImpossibleObservation`."""
 Explanation = Literal["explained", "predicted", "recovered", "ignored"]
 """What came of an update: particles explain the observation; there was none; fresh particles explain it; none does."""
 
+_FEW = 0.02
+"""If a smaller share of the particles than this counts after an observation, it is taken in by stages."""
+_VERY_FEW = 0.002
+"""If a smaller share than this explains it at all, fresh ones are run through the past to find more."""
 _PREDICTION = 1_000_000
 """The stream of predictions, beside those of the attempts to recover."""
 
@@ -55,12 +68,13 @@ class Belief:
 
     A sharp observation leaves many copies of few particles. Where the task names numbers of its state that vary
     continuously (`continuous_state`), the copies are then spread by a kernel fitted to the particles, and
-    drawn to their mean so that mean and covariance stay (a regularised filter with Liu & West's shrinkage).
+    drawn to their mean so that mean and covariance stay (a regularised filter with Liu & West's shrinkage). An
+    observation that leaves hardly any particle is taken in by stages, with such a spreading after each.
 
-    When no particle explains an observation, the filter draws fresh particles from the task's initial belief and runs
-    them through everything done and seen so far, up to RECOVERY_ATTEMPTS times (`recoveries` counts these rescues).
-    If that fails too, it moves the old particles, as `condition` does, and ignores how little they explain what was
-    observed (`ignored` counts these). Who wants something else says so by `impossible`.
+    When no particle explains an observation, or hardly any where particles can be spread, the filter draws fresh ones
+    from the task's initial belief and runs them through everything done and seen so far, up to RECOVERY_ATTEMPTS times
+    (`recoveries` counts these rescues). If none is found, it moves the old ones, as `condition` does, and ignores how
+    little they explain what was seen (`ignored` counts these). Who wants something else says so by `impossible`.
     """
 
     def __init__(
@@ -79,7 +93,7 @@ class Belief:
         self.ignored = 0
         self._from_prior = False
         self._spare = np.empty_like(self.particles)
-        self._weights = np.empty(len(self.particles))
+        self._weights, self._logarithms = np.empty(len(self.particles)), np.empty(len(self.particles))
         self._running = np.empty(len(self.particles), np.bool_)
         self._imagined = np.empty(task.observation_size)
         size = len(task.continuous_state)
@@ -90,6 +104,7 @@ class Belief:
             )
         columns = np.array(task.continuous_state, dtype=np.int64)
         self._spreading = columns, np.empty(size), np.empty((size, size)), np.empty(size)  # mean, factor, noise
+        self._in_stages = size > 0 and type(task).condition is Task.condition  # what is seen does not move the state
         self._random = np.empty(1, np.uint64)
         self._seed = check_seed(seed)
         self._first_context = self.context
@@ -130,8 +145,15 @@ class Belief:
         if observation is not None:
             observation = check_vector(observation, self.task.observation_size, "observation").copy()
         with self._turn:
-            self._past.append(_Past(action, observation, False, self.context))
-            if self._condition(action, observation, self.context, 0, len(self._past)):
+            past = _Past(action, observation, False, self.context)
+            self._past.append(past)
+            explained, equal = self._weigh(past, 0, len(self._past))
+            if explained and observation is not None and self._are_few() and self.impossible == "recover":
+                self._gather(past)
+                self.recoveries += 1
+                return "recovered"
+            if explained:
+                self._take(past, equal, 0, len(self._past))
                 return "predicted" if observation is None else "explained"
             if self.impossible == "raise":
                 self._past.pop()
@@ -165,6 +187,13 @@ class Belief:
         self._spare[:], self._weights[:] = self.particles, 1.0
         key = stream_key(self._seed)
         resample(self.task, self._spare, self._weights, self.particles, *self._spreading, key, self._random)
+        if self._in_stages:
+            self._logarithms[:] = 0.0
+            nothing = np.zeros(self.task.action_size), np.zeros(self.task.observation_size)
+            resample_in_stages(
+                self.task, self.context, self._spare, self._weights, self._logarithms, self.particles,
+                *self._spreading, *nothing, key, self._random,
+            )  # fmt: skip
 
     def error(self, state: np.ndarray, sample: int = 100) -> float:
         """Mean distance of evenly picked particles to a state."""
@@ -195,16 +224,16 @@ class Belief:
     @classmethod
     def from_arrays(cls, task: Task, arrays: Mapping[str, np.ndarray], impossible: Impossible = "recover") -> "Belief":
         """The belief that `to_arrays` has told of, or a ValueError that says what is wrong with these."""
-        length, count = _stored_length(arrays, "actions"), _stored_length(arrays, "contexts")
-        _check_stored(arrays, "particles", np.float64, (_stored_length(arrays, "particles"), task.state_size))
-        _check_stored(arrays, "numbers", np.uint64, (5,))
-        _check_stored(arrays, "contexts", np.float64, (max(1, count), task.context_size))
-        _check_stored(arrays, "context_of", np.int64, (length,))
-        _check_stored(arrays, "was_ignored", np.bool_, (length,))
-        _check_stored(arrays, "actions", np.float64, (length, task.action_size))
-        _check_stored(arrays, "observations", np.float64, (length, task.observation_size), missing=True)
-        _check_stored(arrays, "first_observation", np.float64, (task.observation_size,), missing=True)
-        _check_stored(arrays, "context", np.float64, (task.context_size,))
+        length, count = stored_length(arrays, "actions"), stored_length(arrays, "contexts")
+        check_stored(arrays, "particles", np.float64, (stored_length(arrays, "particles"), task.state_size))
+        check_stored(arrays, "numbers", np.uint64, (5,))
+        check_stored(arrays, "contexts", np.float64, (max(1, count), task.context_size))
+        check_stored(arrays, "context_of", np.int64, (length,))
+        check_stored(arrays, "was_ignored", np.bool_, (length,))
+        check_stored(arrays, "actions", np.float64, (length, task.action_size))
+        check_stored(arrays, "observations", np.float64, (length, task.observation_size), missing=True)
+        check_stored(arrays, "first_observation", np.float64, (task.observation_size,), missing=True)
+        check_stored(arrays, "context", np.float64, (task.context_size,))
         if not ((arrays["context_of"] >= 0) & (arrays["context_of"] < count)).all():
             raise ValueError("The stored belief was in contexts that are not stored.")
         seed, recoveries, ignored, attempts, from_prior = (int(number) for number in arrays["numbers"])
@@ -236,42 +265,87 @@ class Belief:
             resample(self.task, moved, weights, self.particles, *self._spreading, key, self._random)
         return explained
 
-    def _condition(
-        self, action: np.ndarray, observation: np.ndarray | None, context: np.ndarray, attempt: int, time: int
-    ) -> bool:
+    def _condition(self, past: _Past, attempt: int, time: int) -> bool:
         """Move and resample the particles; False if none of them explains the observation."""
-        key = stream_key(self._seed, time, attempt)
-        moved, weights, running, random = self._spare, self._weights, self._running, self._random
-        if observation is None:
-            actions = action[None]
-            move_by(self.task, context, self.particles, moved, running, actions, self._imagined, key, random)
-            explained, equal = bool(running.any()), bool(running.all())
-            weights[:] = running
-        else:
-            explained, equal = weigh(
-                self.task, context, self.particles, moved, weights, running, action, observation, self._imagined, key,
-                random,
-            )  # fmt: skip
-        if explained and equal:  # low-variance resampling would take every particle once
-            self.particles, self._spare = moved, self.particles
-        elif explained:
-            resample(self.task, moved, weights, self.particles, *self._spreading, key, random)
+        explained, equal = self._weigh(past, attempt, time)
+        if explained:
+            self._take(past, equal, attempt, time)
         return explained
+
+    def _weigh(self, past: _Past, attempt: int, time: int) -> tuple[bool, bool]:
+        """Move and weigh the particles. Whether any explains the observation, and whether all weigh the same."""
+        key, task, context = stream_key(self._seed, time, attempt), self.task, past.context
+        moved, weights, running, random = self._spare, self._weights, self._running, self._random
+        if past.observation is None:
+            actions = past.action[None]
+            move_by(task, context, self.particles, moved, running, actions, self._imagined, key, random)
+            weights[:] = running
+            return bool(running.any()), bool(running.all())
+        explained, equal = weigh(
+            task, context, self.particles, moved, weights, self._logarithms, running, past.action, past.observation,
+            self._imagined, key, random,
+        )  # fmt: skip
+        return explained, equal
+
+    def _take(self, past: _Past, equal: bool, attempt: int, time: int) -> None:
+        """Resample the particles that were weighed."""
+        if equal:  # low-variance resampling would take every particle once
+            self.particles, self._spare = self._spare, self.particles
+        elif past.observation is not None and self._in_stages and _effective(self._weights) < _FEW * len(self._weights):
+            self._take_in_stages(past, attempt, time)
+        else:
+            key = stream_key(self._seed, time, attempt)
+            resample(self.task, self._spare, self._weights, self.particles, *self._spreading, key, self._random)
+
+    def _take_in_stages(self, past: _Past, attempt: int, time: int) -> None:
+        key = stream_key(self._seed, time, attempt)
+        resample_in_stages(
+            self.task, past.context, self._spare, self._weights, self._logarithms, self.particles, *self._spreading,
+            past.action, past.observation, key, self._random,
+        )  # fmt: skip
+
+    def _explaining(self) -> tuple[np.ndarray, np.ndarray]:
+        """The particles that explain what they were weighed by, and the logarithms of their weights."""
+        possible = self._logarithms > -np.inf
+        return self._spare[possible], self._logarithms[possible]
+
+    def _are_few(self) -> bool:
+        """Whether so few particles explain an observation that nobody could tell from them how the belief spreads, and
+        more can be had."""
+        possible = np.count_nonzero(self._logarithms > -np.inf)
+        return self._in_stages and self._from_prior and bool(possible < _VERY_FEW * len(self._logarithms))
+
+    def _gather(self, past: _Past) -> None:
+        """Run fresh particles through what was before this observation, which hardly any particle explains, and take
+        those that explain it to the others."""
+        found = [self._explaining()]
+        for _ in range(RECOVERY_ATTEMPTS):
+            self._attempts += 1
+            if self._relive_past(self._past[:-1]) and self._weigh(past, self._attempts, len(self._past))[0]:
+                found.append(self._explaining())
+        states, logarithms = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        self._spare[:] = np.resize(states, self._spare.shape)
+        self._logarithms[:] = np.resize(logarithms, self._logarithms.shape)
+        self._take_in_stages(past, self._attempts, len(self._past))
 
     def _replay(self) -> bool:
         """Run fresh particles through the past; False, with the old particles kept, if none survives."""
         kept = self.particles.copy()
         for _ in range(RECOVERY_ATTEMPTS):
             self._attempts += 1
-            fits = self._draw_prior(self._attempts)
-            if fits and all(self._relive(past, self._attempts, i) for i, past in enumerate(self._past, start=1)):
+            if self._relive_past(self._past):
                 return True
         self.particles[:] = kept
         return False
 
+    def _relive_past(self, past: list[_Past]) -> bool:
+        """Take fresh particles, and all that was done and seen; False if none of them survives."""
+        fits = self._draw_prior(self._attempts)
+        return fits and all(self._relive(one, self._attempts, i) for i, one in enumerate(past, start=1))
+
     def _relive(self, past: _Past, attempt: int, time: int) -> bool:
         """Condition on a past observation; one that was ignored then may be ignored again."""
-        explained = self._condition(past.action, past.observation, past.context, attempt, time)
+        explained = self._condition(past, attempt, time)
         if not explained and past.ignored:
             self._replace(self._spare[self._running])
         return explained or past.ignored
@@ -280,6 +354,11 @@ class Belief:
         """Take these particles, repeated to the right number; none at all leaves everything as it is."""
         if len(particles) > 0:
             self.particles[:] = np.resize(particles, self.particles.shape)
+
+
+def _effective(weights: np.ndarray) -> float:
+    """How many particles count: as many of equal weight would estimate a mean as well."""
+    return float(weights.sum() ** 2 / (weights @ weights))
 
 
 def _impossible(observation: np.ndarray | None) -> str:
@@ -298,55 +377,6 @@ def check_choice(impossible: str) -> Impossible:
     )
 
 
-def check_vector(values: np.ndarray, size: int, what: str) -> np.ndarray:
-    """`values` as float64 of shape (size,), or a ValueError that says what is wrong."""
-    vector = plain_array(values)
-    if vector.shape != (size,):
-        raise ValueError(f"The {what} must have shape ({size},), but has shape {vector.shape}.")
-    if not np.isfinite(vector).all():
-        raise ValueError(f"The {what} contains NaN or infinity: {vector.tolist()}.")
-    return vector
-
-
-def check_particles(task: Task, particles: np.ndarray) -> np.ndarray:
-    """`particles` as float64 of shape (n, state_size), or a ValueError that says what is wrong."""
-    particles = plain_array(particles)
-    if particles.ndim != 2 or particles.shape[1] != task.state_size:
-        raise ValueError(
-            f"A belief of {task_name(task)} is an array (particles, {task.state_size}), but this one has shape "
-            f"{particles.shape}."
-        )
-    if len(particles) == 0:
-        raise ValueError("The belief has no particles: give at least one.")
-    if np.isfinite(particles.sum()):  # then all of them are, and this is ten times as fast to tell
-        return particles
-    bad = ~np.isfinite(particles).all(axis=1)
-    if bad.any():
-        raise ValueError(f"The belief contains NaN or infinity in {bad.sum()} of its {len(particles)} particles.")
-    return particles
-
-
 def _seen(observation: np.ndarray) -> np.ndarray | None:
     """An observation as it is stored; NaN is none."""
     return None if np.isnan(observation).all() else observation.copy()
-
-
-def _stored_length(arrays: Mapping[str, np.ndarray], name: str) -> int:
-    """Rows of an array; none if it has none, or is missing."""
-    return len(arrays[name]) if name in arrays and arrays[name].ndim > 0 else 0
-
-
-def _check_stored(
-    arrays: Mapping[str, np.ndarray], name: str, kind: type, shape: tuple[int, ...], missing: bool = False
-) -> None:
-    """A ValueError unless there is such an array of finite numbers; rows of NaN stand for what may be `missing`."""
-    array = arrays.get(name)
-    if array is None or array.dtype != kind or array.shape != shape:
-        found = "missing" if array is None else f"{array.dtype} of shape {array.shape}"
-        raise ValueError(f"The stored belief's {name} must be {np.dtype(kind)} of shape {shape}, but is {found}.")
-    rows = array.reshape(-1, shape[-1]) if missing else array
-    wrong = ~np.isfinite(rows)
-    if missing:
-        wrong &= ~np.isnan(rows).all(axis=1, keepdims=True)
-    if wrong.any():
-        raise ValueError(f"The stored belief's {name} contains NaN or infinity.")

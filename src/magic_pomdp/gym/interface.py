@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from magic_pomdp.core.belief import check_vector
+from magic_pomdp.core.arrays import check_vector
 from magic_pomdp.core.macro_actions import plain_array
 from magic_pomdp.core.registry import make
 from magic_pomdp.core.task import Task, task_name

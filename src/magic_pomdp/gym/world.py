@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from magic_pomdp.core.belief import check_vector
+from magic_pomdp.core.arrays import check_vector
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import stream_key
 from magic_pomdp.core.task import Task, task_name

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from magic_pomdp.macros.spaces import MacroSpace
 from magic_pomdp.magic.generator import Features, Generator, draw_normal, place
 from magic_pomdp.magic.planner import MagicPlanner
 from magic_pomdp.magic.shape import GeneratorShape
+from magic_pomdp.planners.macro_despot import MacroDespot, MacroDespotSettings
 from magic_pomdp.planners.plan import Budget, Plan
 from magic_pomdp.running.episode import EpisodeRecord, run_episode
 from magic_pomdp.running.evaluating import warm_up
@@ -92,6 +94,8 @@ class Collecting:
     plan_steps: int
     evaluation_steps: int
     warmup_std: float
+    handcrafted: tuple[int, ...]
+    """Lengths of the handcrafted set that the generator is compared with."""
 
     def __call__(self) -> Callable[[EpisodeJob], Collected]:
         collector = Collector(self)
@@ -118,9 +122,7 @@ class DrawnParameters:
     ) -> np.ndarray:
         self.particles, self.context = self._features(belief, context)
         generator = self._current(LIVE if self.purpose == TRAINING else EVALUATED)
-        if self.purpose in MEETS:
-            self.parameters = self.space.start
-        elif generator is None:
+        if generator is None:
             noise = self._warmup_std * draw_normal(new_stream(seed, SAMPLING), self.space.start.shape)
             self.parameters = place(self.space.start + noise, self.space.kind)
         elif self.purpose == TRAINING:
@@ -137,7 +139,7 @@ class DrawnParameters:
 
 
 class Collector:
-    """A worker: one planner, the one that will use the generator, for episodes of all purposes."""
+    """A worker: one planner, the one that will use the generator, and for the handcrafted set one of its own."""
 
     def __init__(self, setup: Collecting) -> None:
         self.setup, self.task = setup, setup.task
@@ -165,11 +167,18 @@ class Collector:
     ) -> Plan:
         """Plan with the budget of the episode's purpose, and keep what there is to learn from."""
         training = self.source.purpose == TRAINING
+        if self.source.purpose in MEETS:
+            budget = Budget(steps=self.setup.evaluation_steps)
+            return self._handcrafted.plan(belief, context, budget=budget, seed=seed)
         budget = budget or Budget(steps=self.setup.plan_steps if training else self.setup.evaluation_steps)
         plan = self.planner.plan(belief, context, budget=budget, seed=seed)
         if training:
             self._rows.append(self._learned())
         return plan
+
+    @cached_property
+    def _handcrafted(self) -> MacroDespot:
+        return MacroDespot(self.task, settings=MacroDespotSettings.of_lengths(self.task, self.setup.handcrafted))
 
     def _learned(self) -> tuple[np.ndarray | float, ...]:
         """An experience of one plan: what the search found with the parameters that were drawn for it, whatever other

@@ -57,8 +57,13 @@ def settle(
     if settings.plan_steps is None and not settings.counted:
         settings = dataclasses.replace(settings, plan_steps=_affordable_steps(task))
         say(f"A plan in training has {settings.training_budget:,} steps, a fifth of what it has time for in use.")
+    if settings.handcrafted is None:
+        settings = dataclasses.replace(settings, handcrafted=_words(_found_lengths(task, settings, say)))
     if settings.lengths is None:
-        settings = dataclasses.replace(settings, lengths=_words(_found_lengths(task, settings, say)))
+        settings = dataclasses.replace(
+            settings, lengths=_words(settings.lengths_in(task) or (settings.length_in(task),))
+        )
+        say(f"Learning sets out from handcrafted macro-actions of length {settings.lengths}.")
     return settings
 
 
@@ -71,7 +76,7 @@ def _stored(folder: Path) -> Mapping[str, SettingValue]:
 
 def _filled(settings: TrainSettings, stored: Mapping[str, SettingValue]) -> TrainSettings:
     """Settings, with what is open in them as it is stored."""
-    known = {name: stored.get(name) for name in ("lengths", "plan_steps")}
+    known = {name: stored.get(name) for name in ("handcrafted", "lengths", "plan_steps")}
     return dataclasses.replace(
         settings,
         **{name: value for name, value in known.items() if getattr(settings, name) is None},  # type: ignore[arg-type]
@@ -96,16 +101,16 @@ def _affordable_steps(task: Task) -> int:
 
 def _found_lengths(task: Task, settings: TrainSettings, say: Callable[[str], None]) -> Lengths:
     advised = MacroDespotSettings.advised(task)
-    if settings.macro_length is not None:
-        return dataclasses.replace(advised, macro_length=settings.macro_length).lengths
     candidates = [lengths for lengths in CANDIDATES if lengths[0] <= advised.search_depth]
     if advised.lengths != (1,) or settings.counted or len(candidates) == 1:
         return advised.lengths
+    if settings.macro_length is not None:
+        return (settings.macro_length,)
     say(f"The task advises no lengths of macro-actions, so {len(candidates)} handcrafted sets are tried.")
     tried = try_lengths(task, settings, candidates)
     for one in tried[:5]:
         say(f"  {one}, in {len(one.returns)} episodes")
-    say(f"Learning sets out from lengths {_words(tried[0].lengths)}, which returned most.")
+    say(f"The set of lengths {_words(tried[0].lengths)} returned most: learning is compared with it.")
     return tried[0].lengths
 
 
@@ -157,9 +162,7 @@ class _Probing:
         seed = purpose_seed(self.seed, PROBE)
 
         def run(job: _ProbeJob) -> float:
-            shorter = _words(job.lengths[1:]) or "none"
-            advised = MacroDespotSettings.advised(self.task, macro_length=job.lengths[0], shorter=shorter)
-            planner.macro_actions = advised.handcrafted(self.task)
+            planner.macro_actions = MacroDespotSettings.of_lengths(self.task, job.lengths).handcrafted(self.task)
             return run_episode(self.task, planner, seed, job.number, plans_ahead=self.task.concurrent).total_return
 
         return run

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from magic_pomdp.core.machine import available_cores
@@ -44,12 +44,19 @@ class TrainSettings(Settings):
         "Length of the longest macro-actions.",
         at_least=1,
         at_most=MOST_LENGTH,
-        default_words="that of the longest to set out from; at least 4 where lengths are learned",
+        default_words="that of the longest to set out from; where lengths are learned that of the longest handcrafted "
+        "one, and at least 4",
+    )
+    handcrafted: str | None = setting(
+        None,
+        "Lengths of the handcrafted set that learning is compared with, such as 16,6,2.",
+        default_words="what the task advises or, if it advises none, those of the best set that is found",
     )
     lengths: str | None = setting(
         None,
-        "Lengths of the handcrafted macro-actions from which learning sets out, such as 16,6,2.",
-        default_words="what the task advises or, if it advises none, those of the best handcrafted set that is found",
+        "Lengths of the handcrafted macro-actions from which learning sets out, such as 16,6,2: so many times as many "
+        "are learned.",
+        default_words="the middle one of the handcrafted set's",
     )
     learn_lengths: bool = setting(
         True, "Learn the length of each macro-action as well; else all are as long as the longest."
@@ -130,8 +137,9 @@ class TrainSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_seed(self.seed)
-        if self.lengths is not None and not re.fullmatch(r"[1-9]\d{0,3}(,[1-9]\d{0,3})*", self.lengths):
-            raise ValueError(f"The setting lengths is some lengths, such as 16,6,2, not {self.lengths!r}.")
+        for name, lengths in (("lengths", self.lengths), ("handcrafted", self.handcrafted)):
+            if lengths is not None and not re.fullmatch(r"[1-9]\d{0,3}(,[1-9]\d{0,3})*", lengths):
+                raise ValueError(f"The setting {name} is some lengths, such as 16,6,2, not {lengths!r}.")
         if not self.std_min <= self.std <= self.std_max:
             raise ValueError(f"The setting std must lie between std_min {self.std_min} and std_max {self.std_max}.")
         if self.std_min == self.std_max:
@@ -170,12 +178,18 @@ class TrainSettings(Settings):
         """Updates between evaluations; None if minutes count."""
         return self.evaluate_updates or (_EVALUATE_UPDATES if self.counted else None)
 
+    def handcrafted_in(self, task: Task) -> tuple[int, ...]:
+        """Lengths of the handcrafted set that learning is compared with, the longest first."""
+        return MacroDespotSettings.advised(task).lengths if self.handcrafted is None else _sorted(self.handcrafted)
+
     def length_in(self, task: Task) -> int:
         """Length of the longest macro-actions to learn for a task."""
-        advised = MacroDespotSettings.advised(task)
-        longest = self.macro_length or max(self._start(task))
-        if self.macro_length is None and self.learn_lengths:
-            longest = max(longest, min(_ROOM_TO_GROW, advised.search_depth))
+        if self.macro_length is not None:
+            return self.macro_length
+        longest = max(self._start(task))
+        if self.learn_lengths:
+            deepest = MacroDespotSettings.advised(task).search_depth
+            longest = max(longest, *self.handcrafted_in(task), min(_ROOM_TO_GROW, deepest))
         return longest
 
     def lengths_in(self, task: Task) -> tuple[int, ...]:
@@ -186,18 +200,24 @@ class TrainSettings(Settings):
         return tuple(length for length in self._start(task) if length <= longest) or (longest,)
 
     def _start(self, task: Task) -> tuple[int, ...]:
-        advised = MacroDespotSettings.advised(task)
-        if self.lengths is None:
-            return (advised if self.macro_length is None else replace(advised, macro_length=self.macro_length)).lengths
-        return tuple(sorted({int(length) for length in self.lengths.split(",")}, reverse=True))
+        if self.lengths is not None:
+            return _sorted(self.lengths)
+        known = self.handcrafted_in(task)
+        short = [length for length in known if self.macro_length is None or length <= self.macro_length]
+        return (short[(len(short) - 1) // 2] if short else known[-1],)
 
     def differences(self, stored: Mapping[str, SettingValue]) -> list[str]:
         """Names of the settings in which a training of these settings would not be a continuation of the stored one."""
         mine, known = self.values(), complete(stored)
         decisive = (
-            mine.keys() - CHANGEABLE - {"learn_lengths", "lengths"}
+            mine.keys() - CHANGEABLE - {"learn_lengths", "lengths", "handcrafted"}
         )  # the macro-action space tells that, and is compared, too
         return [name for name in mine if name in decisive and mine[name] != known[name]]
+
+
+def _sorted(lengths: str) -> tuple[int, ...]:
+    """Lengths as they are written, the longest first."""
+    return tuple(sorted({int(length) for length in lengths.split(",")}, reverse=True))
 
 
 def complete(stored: Mapping[str, SettingValue]) -> dict[str, SettingValue]:

@@ -280,6 +280,7 @@ class Trainer:
             plan_steps=settings.training_budget,
             evaluation_steps=settings.evaluation_budget,
             warmup_std=settings.warmup_std,
+            handcrafted=settings.handcrafted_in(self.task),
         )
         return poll_jobs(
             setup, self._jobs(), settings.worker_count, "Episode", lambda: 0.0 if self._busy() else _IDLE_SECONDS
@@ -335,8 +336,8 @@ class Trainer:
         if evaluation.purpose == BASELINE:
             report = evaluation.report()
             self.watch.say(
-                f"The handcrafted macro-actions return {report.return_mean:.1f} ± {report.return_stderr:.1f}, success "
-                f"{report.success_rate:.0%}, in the {report.episodes} episodes of the evaluations."
+                f"The handcrafted set {self.settings.handcrafted} returns {report.return_mean:.1f} ± "
+                f"{report.return_stderr:.1f}, success {report.success_rate:.0%}, in the evaluations' episodes."
             )
 
     # ------------------------------------------------------------------------------------------- reports and saving

@@ -5,8 +5,10 @@ What can be set, and the planner; the algorithm is in `trials.py`. DESPOT is the
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import partial
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -28,6 +30,7 @@ from magic_pomdp.planners.search import (
     spend,
     turn_to_plan,
 )
+from magic_pomdp.planners.second_look import SHARE, Look, choose, evenly_spread, first_look, run_on_particles
 from magic_pomdp.planners.settings import DEEPEST_SEARCH, PlannerSettings, room_for_nodes
 from magic_pomdp.planners.team import NO_SEARCH, Team, default_threads
 from magic_pomdp.planners.tree import (
@@ -43,6 +46,8 @@ from magic_pomdp.planners.tree import (
 )
 from magic_pomdp.planners.trials import MY_OWN, Rules, extend, plant
 
+_SECOND_LOOK = 1
+"""The stream, below a plan's seed, of second looks."""
 _POLICIES = {"guided": GUIDED, "greedy": GREEDY, "random": RANDOM}
 
 
@@ -75,6 +80,15 @@ class DespotSettings(PlannerSettings):
         "paper's random macro-actions.",
         default_words="guided if the task has a guide, else greedy",
     )
+    discount: float | None = setting(
+        None,
+        "γ of the search. Who is judged by undiscounted returns does better with a γ that is nearer to 1 than the "
+        "task's: with 0.98, a robot risks one failure in a hundred to save a step.",
+        short="gamma",
+        above=0.0,
+        at_most=1.0,
+        default_words="the task's own",
+    )
     regularisation: float = setting(
         0.0,
         "λ, what each macro-action that the search adds to its default policy must gain in the mean of all scenarios, "
@@ -88,6 +102,14 @@ class DespotSettings(PlannerSettings):
         default_words="all cores; one in a worker process",
         at_least=1,
         at_most=1_000,
+    )
+    second_look: int = setting(
+        1_000,
+        "Particles on which the macro-action that would be chosen is run once more, before it is: what did best on the "
+        "scenarios of the search may have had their luck. 0 leaves it at that.",
+        short=None,
+        at_least=0,
+        at_most=1_000_000,
     )
     tree_nodes: int = room_for_nodes(500_000)
 
@@ -114,6 +136,11 @@ class MacroDespotSettings(DespotSettings):
         for word in self._shorter_words():
             if not word.isdecimal() or not 1 <= int(word) <= DEEPEST_SEARCH:
                 raise ValueError(f"The setting shorter is none or some lengths, such as 6,2, not {self.shorter!r}.")
+
+    @classmethod
+    def of_lengths(cls, task: Task, lengths: Sequence[int]) -> "MacroDespotSettings":
+        """What a task advises, but for handcrafted macro-actions of these lengths, the longest first."""
+        return cls.advised(task, macro_length=lengths[0], shorter=",".join(map(str, lengths[1:])) or "none")
 
     def length(self, task: Task) -> int:
         return self.macro_length
@@ -156,12 +183,16 @@ class MacroDespot:
             _POLICIES[self.settings.default_policy or ""],
             float(self.settings.regularisation),
         )
+        if self.settings.discount is None or self.settings.discount == task.discount:
+            self._model = task
+        else:
+            self._model = replace(task, discount=self.settings.discount)
         self._team = Team(self.settings.threads or min(default_threads(), len(self.macro_actions)))
         self._tree = new_tree(task, chosen.scenarios, chosen.tree_nodes, chosen.search_depth, self._team.board)
         self._bench = new_bench(task, chosen.scenarios, len(self.macro_actions))
         self._desks = [new_desk(task, chosen.scenarios, LANES) for _ in range(self._team.threads)]
-        self._tasks = [own_copy(task) for _ in range(self._team.threads)]
-        self._planned: tuple[np.ndarray, Choices, MacroActions] | None = None
+        self._tasks = [own_copy(self._model) for _ in range(self._team.threads)]
+        self._planned: _Situation | None = None
         self._turn, self._punctuality = turn_to_plan(), Punctuality()
         self._compiled = False
 
@@ -183,13 +214,15 @@ class MacroDespot:
         started = time.perf_counter()
         particles, known = check_situation(self.task, belief, context)
         macro_actions = self.macro_actions if macro_actions is None else self._check(macro_actions)
-        choices = make_choices(self.task, macro_actions)
+        choices = make_choices(self._model, macro_actions)
         with self._turn:
             self._planned = None  # should this belief be refused, there is no search to go on with
             if len(macro_actions) > len(self._bench.moved):
                 self._bench = new_bench(self.task, self.settings.scenarios, len(macro_actions))
             plant(self._tree, self._desks[0], particles, stream_key(seed))
-            return self._search((known, choices, macro_actions), budget or self.budget, started, keep_tree)
+            spread = evenly_spread(particles, self.settings.second_look)
+            situation = _Situation(known, choices, macro_actions, spread, stream_key(seed, _SECOND_LOOK))
+            return self._search(situation, budget or self.budget, started, keep_tree)
 
     def go_on(self, budget: Budget, *, keep_tree: bool = False) -> Plan:
         """Search on where the last plan stopped. The new plan counts the steps of both, and the seconds of this one."""
@@ -208,7 +241,7 @@ class MacroDespot:
     def tree_view(self) -> DespotView:
         """The search tree of the last plan, to be looked at."""
         assert self._planned is not None
-        return DespotView(self.last_tree(), self._planned[2])
+        return DespotView(self.last_tree(), self._planned.macro_actions)
 
     def _check(self, macro_actions: MacroActions) -> MacroActions:
         check_macro_actions(self.task, macro_actions)
@@ -221,12 +254,13 @@ class MacroDespot:
             )
         return macro_actions
 
-    def _search(
-        self, planned: tuple[np.ndarray, Choices, MacroActions], budget: Budget, started: float, keep_tree: bool
-    ) -> Plan:
+    def _search(self, planned: "_Situation", budget: Budget, started: float, keep_tree: bool) -> Plan:
         """Extend the tree until so many steps are simulated in it, or so many seconds have passed."""
-        context, choices, macro_actions = planned
+        context, choices, macro_actions = planned.context, planned.choices, planned.macro_actions
         budget = self._punctuality.search_budget(budget)
+        end = deadline_of(budget, started)
+        if budget.seconds is not None and len(planned.particles) > 0:
+            budget = Budget(seconds=(1.0 - SHARE) * budget.seconds)
         deadline = deadline_of(budget, started)
 
         def run(thread: int, step_limit: int, helped: int = MY_OWN) -> bool:
@@ -243,34 +277,38 @@ class MacroDespot:
                 helped,
             )
 
-        self._planned = None  # should the search fail, there is none to go on with
+        self._planned, self._looked = None, 0  # should the search fail, there is none to go on with
         if not self._compiled:
+            run_on_particles(
+                self._tasks[0], context, choices, self._desks[0], planned.particles, 0, 0, planned.key, end
+            )
             self._compiled = run(0, 0, NO_SEARCH)  # by this thread, which can be interrupted
         with self._team.helping(lambda number, search: run(number, 0, search)):
             finished = spend(budget, started, self._tree.counters, lambda step_limit: run(0, step_limit))
-        searched = time.perf_counter()
         counters, root = plain(self._tree.counters[0]), plain(self._tree.nodes[ROOT])
         if not math.isfinite(root.upper):
             bound = f"The upper bound of {task_name(self.task)}"
             raise ValueError(f"{bound} must be finite, but is {root.upper} on average for this belief.")
         self._planned = planned
         values, uppers = np.full(len(macro_actions), -np.inf), np.full(len(macro_actions), root.upper)
+        choice = root.default_macro
         if root.first_branch != NO_BRANCH:
             branches = self._tree.branches[root.first_branch : root.first_branch + len(macro_actions)]
             values, uppers = branches["lower"].copy(), branches["upper"].copy()
-        choice, value = int(values.argmax()), float(values.max())
-        if root.default_value > value:
-            choice, value = root.default_macro, root.default_value
+        values[choice] = max(values[choice], root.default_value)
+        if root.first_branch != NO_BRANCH:
+            choice = choose(values, partial(first_look, self._tree), partial(self._second_look, planned, budget, end))
+        searched = time.perf_counter()
         plan = Plan(
             macro_action=macro_actions.actions[choice, : macro_actions.lengths[choice]].copy(),
             choice=choice,
-            value=value,
+            value=float(values[choice]),
             lower=root.lower,
             upper=root.upper,
             trials=counters.trials,
             nodes=counters.expansions,
             depth=counters.depth,
-            steps=counters.steps,
+            steps=counters.steps + self._looked,
             seconds=time.perf_counter() - started,
             stopped_by=TREE_FULL if counters.full else GAP_CLOSED if finished else BUDGET_USED,
             values=values,
@@ -280,6 +318,32 @@ class MacroDespot:
         )
         self._punctuality.plan_is_made(searched)
         return plan
+
+    def _second_look(self, planned: "_Situation", budget: Budget, end: int, macro: int) -> Look | None:
+        """What comes of a macro-action on more particles; None if there is no time to see more than the search has."""
+        count, scenarios = len(planned.particles), self.settings.scenarios
+        if budget.steps is not None:
+            affordable = int(SHARE * budget.steps) // int(planned.choices.lengths[macro])
+            count = min(count, max(affordable, scenarios))
+        desk = self._desks[0]
+        total, running, done = run_on_particles(
+            self._tasks[0], planned.context, planned.choices, desk, planned.particles, macro, count, planned.key, end
+        )
+        self._looked += int(desk.steps[0])
+        desk.steps[0] = 0
+        return Look(total / done, running / done) if done >= scenarios else None
+
+
+class _Situation(NamedTuple):
+    """What a search is for."""
+
+    context: np.ndarray
+    choices: Choices
+    macro_actions: MacroActions
+    particles: np.ndarray
+    """For second looks, shape (count, S)."""
+    key: np.uint64
+    """What chance in second looks follows from."""
 
 
 def _policy(task: Task, wanted: Literal["guided", "greedy", "random"] | None) -> Literal["guided", "greedy", "random"]:

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from magic_pomdp.core.belief import Belief, check_particles, check_vector
+from magic_pomdp.core.arrays import check_particles, check_vector
+from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.clock import FOREVER, deadline_after
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.task import Task, task_name

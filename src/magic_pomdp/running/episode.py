@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from magic_pomdp.core.belief import Belief, check_vector
+from magic_pomdp.core.arrays import check_vector
+from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import check_seed, stream_key

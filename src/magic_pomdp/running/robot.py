@@ -13,7 +13,8 @@ from typing import NamedTuple, Self
 import msgspec
 import numpy as np
 
-from magic_pomdp.core.belief import Belief, Explanation, check_vector
+from magic_pomdp.core.arrays import check_vector
+from magic_pomdp.core.belief import Belief, Explanation
 from magic_pomdp.core.randomness import check_seed, stream_key
 from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.planners.plan import Budget, Plan, Planner

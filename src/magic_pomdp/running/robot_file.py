@@ -7,7 +7,8 @@ from typing import Annotated, NamedTuple
 import msgspec
 import numpy as np
 
-from magic_pomdp.core.belief import Belief, Impossible, check_particles
+from magic_pomdp.core.arrays import check_particles
+from magic_pomdp.core.belief import Belief, Impossible
 from magic_pomdp.core.randomness import check_seed
 from magic_pomdp.core.reading import MOST_BYTES, Damaged, in_short
 from magic_pomdp.core.saving import check_writable

@@ -43,7 +43,7 @@ class LightDark(Task):
     context_features_size = 3
     continuous_state = (X, Y)
     advice = (
-        MacroDespotSettings(scenarios=20, macro_length=16, shorter="6,2"),
+        MacroDespotSettings(scenarios=20, macro_length=16, shorter="6,2", discount=0.99),
         PomcpowSettings(50.0, 25.0, 0.05, 10.0, 0.1),
     )
 
