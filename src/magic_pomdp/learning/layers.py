@@ -7,12 +7,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-_BY_ONEDNN = bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
+_BY_ONEDNN = hasattr(torch.ops.mkldnn, "_linear_pointwise")
+"""Not every build of torch has oneDNN."""
 
 
 def _product(rows: Tensor, weight: Tensor, bias: Tensor | None = None, then: str = "none") -> Tensor:
-    """`functional.linear`, and "relu" or "none" of it. By oneDNN if it can be: MKL, to which torch gives products of
-    float32, takes twice the time on processors of other makers."""
+    """`functional.linear`, then "relu" or "none". By oneDNN if possible: MKL, to which torch gives products of float32,
+    takes twice the time on processors of other makers than its own."""
     if _BY_ONEDNN and rows.dtype == torch.float32 and rows.numel() > 0:
         product: Tensor = torch.ops.mkldnn._linear_pointwise(rows, weight, bias, then, [], "")
         return product
