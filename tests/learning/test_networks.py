@@ -13,7 +13,6 @@ from magic_pomdp.learning.networks import (
     Normaliser,
     SetCritic,
     _IntoBox,
-    _PooledLayer,
 )
 from magic_pomdp.learning.replay import Experience
 from magic_pomdp.macros import BezierSpace, HeldActionSpace, LearnedLengths
@@ -195,15 +194,6 @@ def test_a_parameter_at_its_limit_can_come_back():
     np.testing.assert_array_equal(placed.detach(), place(free.detach().numpy(), "box"))
     for direction, passed in ((1.0, [0, 1, 1, 1]), (-1.0, [-1, -1, -1, 0])):  # descent goes against the gradient
         assert torch.autograd.grad(direction * placed.sum(), free, retain_graph=True)[0].tolist() == passed
-
-
-def test_the_pooled_layer_and_its_gradient():
-    torch.manual_seed(3)
-    each = torch.randn(70, 5, 4, dtype=torch.float64)
-    weight, bias = (torch.randn(size, dtype=torch.float64, requires_grad=True) for size in ((6, 4), (6,)))
-    plain = torch.relu(torch.nn.functional.linear(each, weight, bias)).mean(1)
-    torch.testing.assert_close(_PooledLayer.apply(each, weight, bias), plain)
-    assert torch.autograd.gradcheck(lambda w, b: _PooledLayer.apply(each, w, b), (weight, bias))
 
 
 def test_normalised_features_are_of_order_one_even_where_they_do_not_vary():

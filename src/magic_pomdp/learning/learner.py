@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from magic_pomdp.core.learning_hints import Mirror
 from magic_pomdp.core.randomness import stream_key
+from magic_pomdp.learning.descent import Descent
 from magic_pomdp.learning.mirroring import reflected
 from magic_pomdp.learning.networks import FlatCritic, GeneratorNetwork, Normaliser, SetCritic
 from magic_pomdp.learning.objectives import (
@@ -48,18 +49,13 @@ class Learner:
             self.normaliser = Normaliser(shape)
             self.generator = GeneratorNetwork(shape, start, settings.std)
             self.critic = (SetCritic if settings.critic == "set" else FlatCritic)(shape, settings.critic_width)
-        self.log_alpha = torch.tensor(math.log(settings.alpha), requires_grad=True)
+        self.log_alpha = torch.tensor(math.log(settings.alpha))
         self.value_scale = torch.tensor([0.0, 1.0])  # centre and standard deviation of values
         self.target_entropy = float(free_entropy(torch.tensor(settings.std)))
-        self._weights: dict[str, list[Tensor]] = {
-            "critic": list(self.critic.parameters()),
-            "generator": list(self.generator.parameters()),
-            "alpha": [self.log_alpha],
-        }
-        self.optimisers = {
-            "critic": torch.optim.Adam(self._weights["critic"], settings.critic_rate, fused=True),
-            "generator": torch.optim.Adam(self._weights["generator"], settings.generator_rate, fused=True),
-            "alpha": torch.optim.Adam(self._weights["alpha"], settings.alpha_rate),
+        self._descents = {
+            "critic": Descent(self.critic.parameters(), settings.critic_rate),
+            "generator": Descent(self.generator.parameters(), settings.generator_rate),
+            "alpha": Descent([self.log_alpha], settings.alpha_rate),
         }
 
     def fit_scales(self, experience: Experience) -> None:
@@ -89,13 +85,14 @@ class Learner:
 
         parameters, std = self.generator.sample(inputs, random)
         entropy, alpha = free_entropy(std), math.exp(self.log_alpha.item())
-        expected = self.critic(known.detach(), parameters, floor).value  # described one update ago, at half the cost
+        with self._descents["critic"].frozen():  # what is known was described one update ago, at half the cost
+            expected = self.critic(known.detach(), parameters, floor).value
         self._descend("generator", generator_objective(expected, entropy, alpha))
 
         mean_entropy = float(entropy.mean().item())
-        self._descend("alpha", alpha_objective(self.log_alpha, mean_entropy, self.target_entropy))
-        with torch.no_grad():
-            self.log_alpha.clamp_(*LOG_ALPHA_RANGE)
+        of_alpha = alpha_objective(self.log_alpha, mean_entropy, self.target_entropy)
+        self._step("alpha", of_alpha, torch.tensor([mean_entropy - self.target_entropy]))
+        self.log_alpha.clamp_(*LOG_ALPHA_RANGE)
         self.updates += 1
         return Measured(
             critic_loss=critic_loss.item(),
@@ -106,18 +103,17 @@ class Learner:
             alpha=alpha,
         )
 
-    def _descend(self, name: str, loss: Tensor) -> None:
-        """One step of an optimiser; only the gradients of its weights are computed."""
-        weights = self._weights[name]
-        gradients = torch.autograd.grad(loss, weights, allow_unused=True)
-        for weight, gradient in zip(weights, gradients, strict=True):
-            weight.grad = gradient
-        length = nn.utils.clip_grad_norm_(weights, _LARGEST_GRADIENT)
-        if not (math.isfinite(loss.item()) and math.isfinite(length.item())):
+    def _descend(self, name: str, objective: Tensor) -> None:
+        self._step(name, objective, self._descents[name].gradient(objective))
+
+    def _step(self, name: str, objective: Tensor, gradient: Tensor) -> None:
+        """One step down an objective whose gradient is known."""
+        length = torch.linalg.vector_norm(gradient).item()
+        if not (math.isfinite(objective.item()) and math.isfinite(length)):
             raise Diverged(
-                f"The {name}'s objective is {loss.item()}, and its gradient {length.item()}, in update {self.updates}."
+                f"The {name}'s objective is {objective.item()}, and its gradient {length}, in update {self.updates}."
             )
-        self.optimisers[name].step()
+        self._descents[name].step(gradient / max(1.0, length / _LARGEST_GRADIENT))
 
     # --------------------------------------------------------------------------------------------------- in and out
 
@@ -137,17 +133,16 @@ class Learner:
         for part in ("normaliser", "generator", "critic"):
             module: nn.Module = getattr(self, part)
             tensors |= {f"{part}.{name}": value for name, value in module.state_dict().items()}
-        for name, optimiser in self.optimisers.items():
-            for i, moments in optimiser.state_dict()["state"].items():
-                tensors |= {f"optimiser.{name}.{i}.{key}": value for key, value in moments.items()}
+        for name, descent in self._descents.items():
+            tensors |= {f"optimiser.{name}.{path}": value for path, value in descent.state().items()}
         return {name: tensor.detach().numpy() for name, tensor in tensors.items()}
 
     def state_shapes(self, names: Collection[str]) -> dict[str, tuple[int, ...]]:
         """The shapes of what a checkpoint that has arrays of these names keeps of a learner like this one. What an
         optimiser knows of a weight is there as a whole, or not at all: some weights are never used."""
         shapes = {name: array.shape for name, array in self.state().items() if not name.startswith("optimiser.")}
-        for optimiser, weights in self._weights.items():
-            for i, weight in enumerate(weights):
+        for optimiser, descent in self._descents.items():
+            for i, weight in enumerate(descent.weights):
                 moments = {"step": (), "exp_avg": weight.shape, "exp_avg_sq": weight.shape}
                 named = {f"optimiser.{optimiser}.{i}.{key}": tuple(shape) for key, shape in moments.items()}
                 shapes |= named if named.keys() & set(names) else {}
@@ -172,16 +167,11 @@ class Learner:
         """Be as the learner was whose `state` this is, and which had made so many updates."""
         tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
         self.value_scale = tensors["value_scale"]
-        with torch.no_grad():
-            self.log_alpha.copy_(tensors["log_alpha"])
+        self.log_alpha.copy_(tensors["log_alpha"])
         for part in ("normaliser", "generator", "critic"):
             getattr(self, part).load_state_dict(_below(tensors, f"{part}."))
-        for name, optimiser in self.optimisers.items():
-            moments: dict[int, dict[str, Tensor]] = {}
-            for path, tensor in _below(tensors, f"optimiser.{name}.").items():
-                number, _, key = path.partition(".")
-                moments.setdefault(int(number), {})[key] = tensor
-            optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
+        for name, descent in self._descents.items():
+            descent.restore(_below(tensors, f"optimiser.{name}."))
         self.updates = updates
 
 

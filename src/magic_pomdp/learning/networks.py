@@ -15,14 +15,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from magic_pomdp.learning.layers import Linear, mean_and_largest, pooled_layer
 from magic_pomdp.learning.replay import Experience
 from magic_pomdp.magic.generator import NORM_EPSILON, SMALLEST_SPREAD
 from magic_pomdp.magic.shape import GeneratorShape
 
 _SHARPNESS = 10.0
 """Of the soft maximum over macro-actions, for values measured in their standard deviations."""
-_PART = 32
-"""Beliefs whose particles are looked at together."""
 _SMALLEST_STD = 0.01
 """Of a critic's prediction, in the same unit."""
 
@@ -100,48 +99,24 @@ def _usable(scale: np.ndarray) -> np.ndarray:
     return np.where(scale > 1e-6, scale, 1.0).astype(np.float32)
 
 
-class BeliefEncoder(nn.Linear):
+class BeliefEncoder(Linear):
     """One layer with ReLU that every particle passes, and the mean over all of them; before that, two layers that every
     member of a particle passes, and the mean and the largest of them."""
 
     def __init__(self, shape: GeneratorShape) -> None:
         super().__init__(shape.encoder_inputs, shape.encoder)
         if shape.members > 0:
-            self.first = nn.Linear(shape.member_features, shape.member_width)
-            self.second = nn.Linear(shape.member_width, shape.member_width)
+            self.first = Linear(shape.member_features, shape.member_width)
+            self.second = Linear(shape.member_width, shape.member_width)
 
     def forward(self, inputs: Inputs) -> Tensor:  # type: ignore[override]
         """(batch, summary)."""
         if inputs.members is None:
-            return torch.cat([_pooled_layer(inputs.each, self.weight, self.bias), inputs.belief], dim=-1)
+            return torch.cat([pooled_layer(inputs.each, self.weight, self.bias), inputs.belief], dim=-1)
         each = functional.relu(self.second(functional.relu(self.first(inputs.members))))
-        members = torch.cat([each.mean(2), each.amax(2)], dim=-1)
-        layer = functional.relu(super().forward(torch.cat([inputs.each, members], dim=-1)))
-        return torch.cat([layer.mean(1), inputs.belief, members.mean(1)], dim=-1)
-
-
-class _PooledLayer(torch.autograd.Function):
-    """mean over particles of relu(W x + b), in parts that stay in a core's cache, computed again for the gradient: the
-    whole layer of all particles would spend most of an update on the way to memory and back."""
-
-    @staticmethod
-    def forward(ctx: Any, each: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(each, weight, bias)
-        return torch.cat([functional.linear(part, weight, bias).relu_().mean(1) for part in torch.split(each, _PART)])
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, Tensor]:
-        each, weight, bias = ctx.saved_tensors
-        for_weight, for_bias = torch.zeros_like(weight), torch.zeros_like(bias)
-        for part, wanted in zip(torch.split(each, _PART), torch.split(gradient / each.shape[1], _PART), strict=True):
-            layer = functional.linear(part, weight, bias)
-            back = torch.gt(layer, 0.0, out=layer).mul_(wanted[:, None]).flatten(0, 1)
-            for_weight.addmm_(back.t(), part.flatten(0, 1))
-            for_bias += back.sum(0)
-        return None, for_weight, for_bias
-
-
-_pooled_layer: Callable[[Tensor, Tensor, Tensor], Tensor] = _PooledLayer.apply
+        members = mean_and_largest(each)
+        pooled = pooled_layer(torch.cat([inputs.each, members], dim=-1), self.weight, self.bias)
+        return torch.cat([pooled, inputs.belief, members.mean(1)], dim=-1)
 
 
 class GeneratorNetwork(nn.Module):
@@ -154,9 +129,9 @@ class GeneratorNetwork(nn.Module):
             self.encoder = BeliefEncoder(shape)
         sizes = (shape.trunk_inputs, *shape.trunk)
         pairs = list(pairwise(sizes))
-        self.trunk = nn.ModuleList(nn.Linear(before, after) for before, after in pairs)
+        self.trunk = nn.ModuleList(Linear(before, after) for before, after in pairs)
         self.norm = nn.ModuleList(nn.LayerNorm(after, eps=NORM_EPSILON) for _, after in pairs)
-        self.head = nn.Linear(sizes[-1], shape.outputs)
+        self.head = Linear(sizes[-1], shape.outputs)
         low, high = (math.log(limit) for limit in shape.std_range)
         self._middle, self._half = 0.5 * (low + high), 0.5 * (high - low)
         relative = max(-0.9, min(0.9, (math.log(std) - self._middle) / self._half))
@@ -194,6 +169,8 @@ class GeneratorNetwork(nn.Module):
         size = self.shape.sphere_size
         if size == 0:
             return free
+        if size == self.shape.size:
+            return functional.normalize(free, dim=-1)
         return torch.cat([functional.normalize(free[..., :size], dim=-1), free[..., size:]], dim=-1)
 
 
@@ -236,10 +213,10 @@ class SetCritic(nn.Module):
         super().__init__()
         self.encoder = BeliefEncoder(shape)
         known = shape.summary + shape.context_features
-        self.of_belief = nn.Linear(known, width)  # the first layer in two parts: this one is the same for all
-        self.of_parameters = nn.Linear(shape.size, width, bias=False)
+        self.of_belief = Linear(known, width)  # the first layer in two parts: this one is the same for all
+        self.of_parameters = Linear(shape.size, width, bias=False)
         self.embed = nn.Sequential(
-            nn.LayerNorm(width), nn.ReLU(inplace=True), nn.Linear(width, width), nn.LayerNorm(width),
+            nn.LayerNorm(width), nn.ReLU(inplace=True), Linear(width, width), nn.LayerNorm(width),
             nn.ReLU(inplace=True),
         )  # fmt: skip
         self.judge = nn.Linear(width, 2)
@@ -254,7 +231,7 @@ class SetCritic(nn.Module):
         macro-actions that are always there, the best of which is worth `floor` (batch,)."""
         each = self.embed(self.of_belief(known)[:, None] + self.of_parameters(parameters))
         values, values_raw = self.judge(each).unbind(-1)
-        correction, value_raw = self.correct(torch.cat([each.mean(1), each.amax(1), known], dim=-1)).unbind(-1)
+        correction, value_raw = self.correct(torch.cat([mean_and_largest(each), known], dim=-1)).unbind(-1)
         candidates = torch.cat([values, floor[:, None]], dim=1)
         value = torch.logsumexp(_SHARPNESS * candidates, dim=1) / _SHARPNESS + correction
         return Judgement(value, _std(value_raw), values, _std(values_raw))
@@ -281,7 +258,7 @@ def trunk(inputs: int, widths: tuple[int, ...], outputs: int) -> nn.Sequential:
     """Layers with layer normalisation, and a linear one at the end."""
     layers: list[nn.Module] = []
     for width in widths:
-        layers += [nn.Linear(inputs, width), nn.LayerNorm(width), nn.ReLU(inplace=True)]
+        layers += [Linear(inputs, width), nn.LayerNorm(width), nn.ReLU(inplace=True)]
         inputs = width
     return nn.Sequential(*layers, nn.Linear(inputs, outputs))
 
