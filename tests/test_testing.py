@@ -66,6 +66,36 @@ class StandsStillUnobserved(Corridor):
         return -0.1, Outcome.RUNNING
 
 
+class DrawsApart(Corridor):
+    """Its chance is drawn before its step."""
+
+    noise_size = 1
+
+    def draw_noise(self, random, noise):
+        noise[0] = normal(random)
+
+    def step_with_noise(self, context, state, action, noise):
+        if state[OUTCOME] == Outcome.RUNNING and action[0] != 0.0:
+            state[POSITION] += action[0] + 0.1 * noise[0]
+            return -0.1, Outcome.RUNNING
+        return self.step_unobserved(context, state, action, np.zeros(1, np.uint64), np.zeros(1))
+
+
+class DrawsApartOnly(DrawsApart):
+    """Its step does not know."""
+
+    def draw_noise(self, random, noise):
+        noise[0] = 2.0 * normal(random)
+
+
+class NoiseOfHalfANumber(Corridor):
+    noise_size = 0.5
+
+
+class ForgetsNoise(DrawsApart):
+    noise_size = 2
+
+
 class UnobservedWithoutRoom(Corridor):
     def step_unobserved(self, context, state, action, random):
         return -0.1, Outcome.RUNNING
@@ -401,6 +431,10 @@ def test_shipped_tasks_pass(name, monkeypatch):
     assert mp.testing.check_task(find_task(name)(**fewer)) == []
 
 
+def test_chance_that_is_drawn_apart_passes():
+    assert mp.testing.check_task(DrawsApart) == []
+
+
 def test_a_right_condition_passes():
     assert mp.testing.check_task(Conditions) == []
 
@@ -447,6 +481,9 @@ def test_right_task_passes_in_either_mode():
         (KeyTooLarge, "observation_key", "64 bits"),
         (Revives, "step", "had ended with outcome"),
         (StandsStillUnobserved, "step_unobserved", "it returned (-0.1, 0) and left"),
+        (DrawsApartOnly, "step_with_noise", "it returned (-0.1, 0) and left"),
+        (NoiseOfHalfANumber, "noise_size", "it is 0.5"),
+        (ForgetsNoise, "draw_noise", "elements [1] of `noise`"),
         (DeniesTheTruth, "log_likelihood", "-inf for the observation"),
         (FeaturesNotFilled, "particle_features", "elements [2] of `features`"),
         (DrawsHalfAnAction, "draw_action", "elements [0] of `action`"),

@@ -4,13 +4,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magic_pomdp.core.series import arccosine, arcsine, direction, exponential, power_series, sin_cos
+from magic_pomdp.core.series import (
+    arccosine,
+    arcsine,
+    direction,
+    exponential,
+    logarithm,
+    power_series,
+    sin_cos,
+    sin_cos_within,
+)
+
+pytestmark = pytest.mark.jit_off
 
 
 @settings(deadline=None)  # the first call compiles
 @given(st.floats(-10.0, 10.0))
 def test_sine_and_cosine_are_the_librarys(angle):
     assert sin_cos(angle) == pytest.approx((math.sin(angle), math.cos(angle)), abs=1e-12)
+
+
+@settings(deadline=None)  # the first call compiles
+@given(st.floats(-0.5 * math.pi, 0.5 * math.pi))
+def test_they_are_without_half_turns(angle):
+    assert sin_cos_within(angle) == pytest.approx((math.sin(angle), math.cos(angle)), abs=1e-12)
 
 
 @settings(deadline=None)  # the first call compiles
@@ -33,17 +50,31 @@ def test_arccosine_is_the_librarys(cosine):
 
 
 @settings(deadline=None)  # the first call compiles
-@given(st.floats(-20.0, 20.0))
+@given(st.floats(-700.0, 700.0))
 def test_exponential_is_the_librarys(x):
     assert exponential(x) == pytest.approx(math.exp(x), rel=1e-12)
 
 
-@pytest.mark.parametrize("bound", [math.sqrt(2.5), 0.5, 2.0])
+def test_an_exponential_beyond_all_numbers_is_the_nearest_that_there_is():
+    assert exponential(-1e9) == pytest.approx(math.exp(-708.0), rel=1e-12)
+    assert exponential(1e9) == pytest.approx(math.exp(708.0), rel=1e-12)
+
+
+@settings(deadline=None)  # the first call compiles
+@given(st.floats(1e-300, 1e300))
+def test_logarithm_is_the_librarys(x):
+    assert logarithm(x) == pytest.approx(math.log(x), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "bound", [0.5 * math.pi, 1.5 * math.pi, 0.5 * math.log(2.0), 1.5 * math.log(2.0), math.sqrt(2.0)]
+)
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
-def test_where_the_series_hands_over_nothing_jumps(bound, sign):
-    for x in (sign * bound, sign * math.nextafter(bound, 3.0)):
+def test_where_another_part_begins_nothing_jumps(bound, sign):
+    for x in (sign * bound, sign * math.nextafter(bound, 9.0), sign * math.nextafter(bound, 0.0)):
         assert sin_cos(x) == pytest.approx((math.sin(x), math.cos(x)), abs=1e-12)
         assert exponential(x) == pytest.approx(math.exp(x), rel=1e-12)
+        assert logarithm(abs(x)) == pytest.approx(math.log(abs(x)), abs=1e-12)
     assert arcsine(sign * math.nextafter(0.5, 1.0)) == pytest.approx(sign * math.pi / 6, abs=1e-12)
 
 

@@ -305,6 +305,11 @@ def parameter_words(task: Any) -> np.ndarray:
     return np.array([word.view(np.int64) for word in words], np.int64)
 
 
+def word_count(field_type: types.Type) -> int:
+    """Words that a parameter of some type takes."""
+    return 1 + 2 * field_type.ndim if isinstance(field_type, types.Array) else 1
+
+
 @register_model(TaskType)
 class _TaskModel(models.PrimitiveModel):
     """In compiled code a task is the address of its parameters, which never change."""
@@ -355,7 +360,7 @@ def _lower_attribute(context, builder, task_type: TaskType, task, attribute: str
     for name, field_type in task_type.fields:
         if name == attribute:
             return _read_parameter(context, builder, task, place, field_type)
-        place += 1 + 2 * field_type.ndim if isinstance(field_type, types.Array) else 1
+        place += word_count(field_type)
     constant = getattr(task_type.task_class, attribute)
     return context.get_constant(_SCALARS[type(constant)], constant)
 

@@ -48,6 +48,8 @@ FUNCTIONS: dict[str, Function] = {
     "draw_state": Function(fills=("state",), changes=("random",), required=True),
     "step": Function(Returned.STEP, fills=("observation",), changes=("state", "random"), required=True),
     "step_unobserved": Function(Returned.STEP, changes=("state", "random", "unseen")),
+    "draw_noise": Function(fills=("noise",), changes=("random",)),
+    "step_with_noise": Function(Returned.STEP, changes=("state",)),
     "log_likelihood": Function(Returned.LOGARITHM, required=True),
     "condition": Function(Returned.CONDITIONED, changes=("state", "random", "imagined")),
     "observation_key": Function(Returned.KEY),

@@ -78,6 +78,17 @@ class PlanningHints:
         which fills `unseen`. Where observing takes time, one that leaves it out speeds up beliefs and rollouts."""
         return self.step(context, state, action, random, unseen)
 
+    def draw_noise(self, random: np.ndarray, noise: np.ndarray) -> None:
+        """Fill the `noise_size` numbers that chance decides in a step. A search draws them once for all macro-actions
+        that it tries. Default: a step draws its own chance."""
+
+    def step_with_noise(
+        self, context: np.ndarray, state: np.ndarray, action: np.ndarray, noise: np.ndarray
+    ) -> tuple[float, int]:
+        """What `step_unobserved` does, with chance that `draw_noise` has drawn. Default: none, for a task without such
+        numbers."""
+        return 0.0, Outcome.RUNNING
+
     def condition(  # type: ignore[misc]
         self: "Task",
         context: np.ndarray,

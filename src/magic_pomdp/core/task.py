@@ -44,6 +44,8 @@ class Task(Parametrised, PlanningHints, LearningHints, Look):
     """Numbers in an observation."""
     context_size: ClassVar[int] = 0
     """Numbers in the context: what is known, and fixed, during one episode."""
+    noise_size: ClassVar[int] = 0
+    """Numbers that chance decides in a step without an observation, if the task draws them apart (`draw_noise`)."""
     continuous_state: ClassVar[tuple[int, ...]] = ()
     """Which numbers of a state vary continuously, if the belief may blur them to keep its particles apart."""
     concurrent: ClassVar[bool] = False

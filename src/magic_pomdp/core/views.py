@@ -10,6 +10,7 @@ task (`compiling.checked`) look at every index first, and raise an IndexError. T
 the one build is never taken for the other's.
 """
 
+import math
 import operator
 
 from llvmlite import ir
@@ -25,7 +26,7 @@ from numba.extending import (
     register_model,
 )
 
-from magic_pomdp.core.compiling import TaskType, compiled_call, inlined
+from magic_pomdp.core.compiling import TaskType, compiled_call, inlined, word_count
 
 
 class ViewType(types.Type):
@@ -261,6 +262,10 @@ def _view_fill(view, index, value):
 
 MOST_REGISTERS = 16
 """Numbers of a row that may be kept in registers; a longer one would not fit."""
+LANES = 64
+"""Rows that are worked on side by side."""
+CACHE_LINE = 64
+"""Bytes; what begins with one is read and written fastest."""
 
 
 def local_state(task, room):
@@ -279,7 +284,62 @@ def local_stream(task, room):
     return room
 
 
-def _keep_in_registers(function, size_of):
+def local_action(task, room):
+    """The same for an action."""
+    return room
+
+
+def local_noise(task, room):
+    """The same for what chance decides in a step."""
+    return room
+
+
+def local_context(task, context):
+    """A copy of a context, if it is short, where nobody else knows it."""
+    return context
+
+
+def local_lanes(task, room):
+    """The same for many states, each number of all of them side by side. They are in memory that nobody else knows, so
+    whatever is done with one number can be done with many at a time."""
+    return room
+
+
+def local_lanes_noise(task, room):
+    """The same for what chance decides in as many steps."""
+    return room
+
+
+def local_numbers(task, room):
+    """The same for one number of each."""
+    return room
+
+
+def local_task(task):
+    """The same task, with its parameters in registers, or in memory that nobody else knows: so they can be read before
+    it is known whether they are needed, once for all lanes."""
+    return task
+
+
+@infer_global(local_task)
+class _LocalTask(AbstractTemplate):
+    key = local_task
+
+    def generic(self, arguments, keywords):
+        return signature(*arguments, *arguments)
+
+
+@lower_builtin(local_task, TaskType)
+def _lower_local_task(context, builder, signature, arguments):
+    word, count = ir.IntType(64), sum(word_count(kind) for _, kind in signature.return_type.fields)
+    copied = builder.bitcast(cgutils.alloca_once(builder, ir.ArrayType(word, count)), word.as_pointer())
+    for i in range(count):
+        place = [ir.Constant(word, i)]
+        builder.store(builder.load(builder.gep(arguments[0], place)), builder.gep(copied, place))
+    return copied
+
+
+def _keep_in_registers(function, size_of, most=MOST_REGISTERS):
     @infer_global(function)
     class Local(AbstractTemplate):
         key = function
@@ -291,19 +351,26 @@ def _keep_in_registers(function, size_of):
     def lower_local(context, builder, signature, arguments):
         task, room = signature.args
         size = size_of(task.task_class)  # of some tasks it is known only when they are made
-        if not isinstance(size, int) or size > MOST_REGISTERS:
+        if not isinstance(size, int) or size > most:
             return arguments[1]
-        number = context.get_value_type(room.dtype)
-        numbers = cgutils.alloca_once(builder, ir.ArrayType(number, size))
+        shape, number = (size, LANES)[: room.ndim], context.get_value_type(room.dtype)
+        numbers = cgutils.alloca_once(builder, ir.ArrayType(number, math.prod(shape)))
+        numbers.align = CACHE_LINE
         view = cgutils.create_struct_proxy(room)(context, builder)
         view.data = builder.bitcast(numbers, number.as_pointer())
-        view.shape = cgutils.pack_array(builder, [context.get_constant(types.intp, size)])
+        view.shape = cgutils.pack_array(builder, [context.get_constant(types.intp, one) for one in shape])
         return view._getvalue()
 
 
 _keep_in_registers(local_state, lambda task_class: task_class.state_size)
 _keep_in_registers(local_observation, lambda task_class: task_class.observation_size)
 _keep_in_registers(local_stream, lambda task_class: 1)
+_keep_in_registers(local_action, lambda task_class: task_class.action_size)
+_keep_in_registers(local_noise, lambda task_class: task_class.noise_size)
+_keep_in_registers(local_context, lambda task_class: task_class.context_size)
+_keep_in_registers(local_lanes, lambda task_class: task_class.state_size)
+_keep_in_registers(local_lanes_noise, lambda task_class: task_class.noise_size)
+_keep_in_registers(local_numbers, lambda task_class: LANES, LANES)
 
 
 @inlined

@@ -10,7 +10,20 @@ from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import U64, derive, mix, seek
 from magic_pomdp.core.task import Task
-from magic_pomdp.core.views import copy_numbers, local_observation, local_state, local_stream
+from magic_pomdp.core.views import (
+    LANES,
+    MOST_REGISTERS,
+    copy_numbers,
+    local_context,
+    local_lanes,
+    local_lanes_noise,
+    local_numbers,
+    local_observation,
+    local_state,
+    local_stream,
+    local_task,
+)
+from magic_pomdp.planners.lanes import Lanes, bound_lanes, draw_lane_noise, read_lane, start_lanes, step_lanes
 
 HISTORY_START = U64(0xCBF29CE484222325)
 HISTORY_PRIME = U64(0x100000001B3)
@@ -19,14 +32,21 @@ GREEDY, RANDOM, GUIDED = range(3)
 """Default policies."""
 GREEDY_SAMPLE = 2
 """Scenarios on which the greedy policy tries macro-actions."""
-GREEDY_CANDIDATES = 32
+GREEDY_CANDIDATES = LANES // GREEDY_SAMPLE
 """Macro-actions that it tries at most; of a larger set, so many that are spread evenly over it. Else the time to expand
 a node would grow with the square of their number."""
-LANES = 2 * GREEDY_SAMPLE
-"""For the macro-action that is tried, and for the best one until then."""
-
 
 IMPOSSIBLE_GUIDE = "The task's guide returned a number that none of the macro-actions has"
+
+
+class Candidates(NamedTuple):
+    """Macro-actions that the greedy policy tries: C of them, the longest first. What their lanes need lies as the lanes
+    do; at index i for i + 1 scenarios, T at most."""
+
+    macros: np.ndarray  # int64 (C,) their numbers
+    actions: np.ndarray  # (T, L, A, LANES)
+    lengths: np.ndarray  # int64 (T, LANES)
+    discounts: np.ndarray  # (T, LANES)
 
 
 class Choices(NamedTuple):
@@ -36,20 +56,27 @@ class Choices(NamedTuple):
     lengths: np.ndarray  # int64 (M,)
     discounts: np.ndarray  # (M,) γ to the power of the length
     first_only: int  # the first so many can be chosen at the root alone
-    root_candidates: np.ndarray  # int64 (C,) those that the greedy policy tries at the root
-    candidates: np.ndarray  # int64 (C,) and below it
+    root_candidates: Candidates  # those that the greedy policy tries at the root
+    candidates: Candidates  # and below it
 
 
 def make_choices(task: Task, macro_actions: MacroActions) -> Choices:
     """The macro-actions as kernels take them."""
-    count, first_only, lengths = len(macro_actions), macro_actions.first_only, macro_actions.lengths
-    return Choices(
-        macro_actions.actions,
-        lengths,
-        task.discount ** lengths.astype(np.float64),
-        first_only,
-        *(_spread(np.arange(first, count)) for first in (0, first_only)),
-    )
+    lengths, first_only = macro_actions.lengths, macro_actions.first_only
+    discounts = task.discount ** lengths.astype(np.float64)
+    tried = (_candidates(macro_actions, discounts, first) for first in (0, first_only))
+    return Choices(macro_actions.actions, lengths, discounts, first_only, *tried)
+
+
+def _candidates(macro_actions: MacroActions, discounts: np.ndarray, first: int) -> Candidates:
+    """What the greedy policy tries of the macro-actions from the first that can be chosen."""
+    spread = _spread(np.arange(first, len(macro_actions)))
+    macros = spread[np.argsort(-macro_actions.lengths[spread], kind="stable")]
+    lanes = np.zeros((GREEDY_SAMPLE, LANES), np.int64)  # the macro-action in each; those that are left over never run
+    for i in range(GREEDY_SAMPLE):
+        lanes[i, : (i + 1) * len(macros)] = np.repeat(macros, i + 1)
+    actions = np.ascontiguousarray(macro_actions.actions[lanes].transpose(0, 2, 3, 1))
+    return Candidates(macros, actions, macro_actions.lengths[lanes], discounts[lanes])
 
 
 def _spread(numbers: np.ndarray) -> np.ndarray:
@@ -126,32 +153,50 @@ def run_unobserved(task, context, choices, macro, state, key, depth, desk):
 
 
 @inlined
-def best_candidate(task, context, choices, candidates, tree, desk, tried, depth):
-    """The candidate with the most reward plus discounted upper bound on the rollout's first `tried` scenarios (the
-    first of equals), and the first of the lanes in which these are left as they are after it."""
-    best, best_value, lane, kept, steps = 0, -math.inf, 0, GREEDY_SAMPLE, 0
-    for number in range(len(candidates)):
-        macro, value = candidates[number], 0.0
-        for i in range(tried):
-            state = local_state(task, desk.lanes[lane + i])
-            copy_numbers(len(state), desk.rollout[i], state)
-            key = tree.keys[desk.rollout_scenarios[i]]
-            reward, outcome, taken = run_unobserved(task, context, choices, macro, state, key, depth, desk)
-            value += reward
-            if outcome == Outcome.RUNNING:
-                value += choices.discounts[macro] * task.upper_bound(context, state)
-            copy_numbers(len(state), state, desk.lanes[lane + i])
-            desk.lane_rewards[lane + i], desk.lane_outcomes[lane + i] = reward, outcome
-            steps += taken
-        if value > best_value:
-            best, best_value, lane, kept = macro, value, kept, lane
+def best_candidate(task, context, candidates, tree, desk, tried, depth):
+    """The macro-action with the most reward plus discounted upper bound on the rollout's first `tried` scenarios, the
+    first of equals. What becomes of these by it is left in `desk.tried`."""
+    lanes = Lanes(
+        local_lanes(task, desk.lanes.states),
+        local_lanes_noise(task, desk.lanes.noise),
+        local_numbers(task, desk.lanes.rewards),
+        local_numbers(task, desk.lanes.outcomes),
+        local_numbers(task, desk.lanes.bounds),
+    )
+    last, count, steps = tried - 1, tried * len(candidates.macros), 0
+    keys = tree.keys[desk.rollout_scenarios[0]], tree.keys[desk.rollout_scenarios[last]]
+    start_lanes(lanes, desk.rollout[0], desk.rollout[last], count)
+    discount, running = 1.0, count
+    for i in range(candidates.lengths[last, 0]):
+        while candidates.lengths[last, running - 1] <= i:
+            running -= 1
+        draw_lane_noise(task, lanes, desk, keys, running, depth + i)
+        actions = candidates.actions[last, i]
+        steps += step_lanes(task, context, actions, lanes, desk, keys, running, depth + i, discount)
+        discount *= task.discount
     desk.steps[0] += steps
-    return best, kept
+    bound_lanes(task, context, candidates.discounts[last], lanes, desk, count)
+    best, best_value = 0, -math.inf
+    for number in range(len(candidates.macros)):
+        value = 0.0
+        for lane in range(tried * number, tried * (number + 1)):
+            value += lanes.rewards[lane]
+            value += lanes.bounds[lane]
+        if value > best_value:
+            best, best_value = number, value
+    for i in range(tried):
+        lane = tried * best + i
+        read_lane(lanes.states, lane, desk.tried[i])
+        desk.tried_rewards[i], desk.tried_outcomes[i] = lanes.rewards[lane], lanes.outcomes[lane]
+    return candidates.macros[best]
 
 
 @compiled
 def greedy_default(task, context, choices, rules, tree, desk, node):
     """What a policy greedy in the task's upper bound earns from a node, and the macro-action it begins with."""
+    task, known = local_task(task), local_context(task, context)
+    if len(known) <= MOST_REGISTERS:
+        copy_numbers(len(known), context, known)
     count, depth, first = node.scenario_count, node.depth, -1
     for i in range(count):
         copy_numbers(len(desk.rollout[i]), tree.states[node.first_scenario + i], desk.rollout[i])
@@ -160,20 +205,20 @@ def greedy_default(task, context, choices, rules, tree, desk, node):
     while depth < rules.horizon and count > 0:
         candidates = choices.candidates if depth > 0 else choices.root_candidates
         tried = min(count, GREEDY_SAMPLE)
-        macro, kept = best_candidate(task, context, choices, candidates, tree, desk, tried, depth)
+        macro = best_candidate(task, known, candidates, tree, desk, tried, depth)
         first = macro if first < 0 else first
         running = 0
         for i in range(count):
             scenario = desk.rollout_scenarios[i]
             if i < tried:  # it was run already
-                reward, outcome = desk.lane_rewards[kept + i], desk.lane_outcomes[kept + i]
+                reward, outcome = desk.tried_rewards[i], desk.tried_outcomes[i]
                 if outcome == Outcome.RUNNING:
-                    copy_numbers(len(desk.rollout[i]), desk.lanes[kept + i], desk.rollout[running])
+                    copy_numbers(len(desk.tried[i]), desk.tried[i], desk.rollout[running])
             else:
                 state = local_state(task, desk.rollout[i])
                 copy_numbers(len(state), desk.rollout[i], state)
                 reward, outcome, taken = run_unobserved(
-                    task, context, choices, macro, state, tree.keys[scenario], depth, desk
+                    task, known, choices, macro, state, tree.keys[scenario], depth, desk
                 )
                 desk.steps[0] += taken
                 if outcome == Outcome.RUNNING:
@@ -211,7 +256,7 @@ def blind_default(task, context, choices, rules, tree, desk, node, row):
     macro-action. Guided: each scenario goes its own way after the first macro-action.
     """
     first = first_blind_macro_action(task, context, choices, rules, tree, node)
-    state, key = local_state(task, desk.lanes[0]), tree.keys[tree.scenarios[row]]
+    state, key = local_state(task, desk.state), tree.keys[tree.scenarios[row]]
     copy_numbers(len(state), tree.states[row], state)
     depth, discount, outcome, total = node.depth, 1.0, Outcome.RUNNING, 0.0
     past = derive(tree.keys[0], node.first_scenario)

@@ -18,7 +18,7 @@ from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import stream_key
 from magic_pomdp.core.settings import Range, setting
 from magic_pomdp.core.task import Task, task_name
-from magic_pomdp.planners.default_policy import GREEDY, GUIDED, LANES, RANDOM, Choices, make_choices
+from magic_pomdp.planners.default_policy import GREEDY, GREEDY_SAMPLE, GUIDED, RANDOM, Choices, make_choices
 from magic_pomdp.planners.plan import BUDGET_USED, GAP_CLOSED, TREE_FULL, Budget, Plan
 from magic_pomdp.planners.registry import PlannerEntry
 from magic_pomdp.planners.search import (
@@ -190,7 +190,7 @@ class MacroDespot:
         self._team = Team(self.settings.threads or min(default_threads(), len(self.macro_actions)))
         self._tree = new_tree(task, chosen.scenarios, chosen.tree_nodes, chosen.search_depth, self._team.board)
         self._bench = new_bench(task, chosen.scenarios, len(self.macro_actions))
-        self._desks = [new_desk(task, chosen.scenarios, LANES) for _ in range(self._team.threads)]
+        self._desks = [new_desk(task, chosen.scenarios, GREEDY_SAMPLE) for _ in range(self._team.threads)]
         self._tasks = [own_copy(self._model) for _ in range(self._team.threads)]
         self._planned: _Situation | None = None
         self._turn, self._punctuality = turn_to_plan(), Punctuality()

@@ -39,7 +39,7 @@ def run_on_particles(task, context, choices, desk, particles, macro, count, seed
     go on, and how many there were."""
     context, choices, desk, particles = borrow((context, choices, desk, particles), task)
     total, running, done = 0.0, 0, 0
-    state = local_state(task, desk.lanes[0])
+    state = local_state(task, desk.state)
     while done < count and not is_late(deadline):
         copy_numbers(len(state), particles[done], state)
         reward, outcome, steps = run_unobserved(task, context, choices, macro, state, derive(seed, done), 0, desk)

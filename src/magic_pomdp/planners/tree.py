@@ -15,7 +15,8 @@ from magic_pomdp.core.compiling import compiled
 from magic_pomdp.core.grouping import observation_cells
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.task import Task
-from magic_pomdp.core.views import copy_numbers
+from magic_pomdp.core.views import LANES, copy_numbers
+from magic_pomdp.planners.lanes import Lanes
 from magic_pomdp.planners.tree_top import Seen
 
 ROOT = 0
@@ -98,13 +99,17 @@ class Bench(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """Where one thread works. C candidates are tried at a time."""
+    """Where one thread works. T scenarios are tried at most."""
 
     rollout: np.ndarray  # (K, S) states in the default policy
     rollout_scenarios: np.ndarray  # int32 (K,) which scenarios they belong to
-    lanes: np.ndarray  # (C, S) states on which the default policy tries macro-actions
-    lane_rewards: np.ndarray  # (C,) what they have earned
-    lane_outcomes: np.ndarray  # int64 (C,) how they stand
+    tried: np.ndarray  # (T, S) where the best macro-action that was tried led
+    tried_rewards: np.ndarray  # (T,) what it earned
+    tried_outcomes: np.ndarray  # int64 (T,) how they stand after it
+    lanes: Lanes  # room for those that are too many for registers
+    state: np.ndarray  # (S,) and for one state
+    action: np.ndarray  # (A,)
+    noise: np.ndarray  # (T, N)
     observation: np.ndarray  # (O,)
     random: np.ndarray  # uint64 (1,) the stream being read
     steps: np.ndarray  # int64 (1,) primitive steps simulated here and not yet counted
@@ -143,14 +148,24 @@ def new_bench(task: Task, scenario_count: int, macro_count: int) -> Bench:
     )
 
 
-def new_desk(task: Task, scenario_count: int, lane_count: int) -> Desk:
-    """Room for one thread."""
+def new_desk(task: Task, scenario_count: int, tried: int) -> Desk:
+    """Room for one thread, which tries macro-actions on so many scenarios at most."""
     return Desk(
         rollout=_apart((scenario_count, task.state_size)),
         rollout_scenarios=_apart((scenario_count,), np.int32),
-        lanes=_apart((lane_count, task.state_size)),
-        lane_rewards=_apart((lane_count,)),
-        lane_outcomes=_apart((lane_count,), np.int64),
+        tried=_apart((tried, task.state_size)),
+        tried_rewards=_apart((tried,)),
+        tried_outcomes=_apart((tried,), np.int64),
+        lanes=Lanes(
+            states=_apart((task.state_size, LANES)),
+            noise=_apart((task.noise_size, LANES)),
+            rewards=_apart((LANES,)),
+            outcomes=_apart((LANES,), np.int64),
+            bounds=_apart((LANES,)),
+        ),
+        state=_apart((task.state_size,)),
+        action=_apart((task.action_size,)),
+        noise=_apart((tried, task.noise_size)),
         observation=_apart((task.observation_size,)),
         random=_apart((1,), np.uint64),
         steps=_apart((1,), np.int64),

@@ -165,9 +165,10 @@ class LightDark(Task):
         )  # less what rounding may add
         moving_for_ever = self.step_reward / (1.0 - self.discount)
         moves_left = self.max_steps - 1 - int(state[STEPS])
+        power = self.powers[min(moves, max(0, moves_left))]
         if moves <= moves_left:
-            return moving_for_ever + self.powers[moves] * (self.goal_reward - moving_for_ever)
-        at_the_end = moving_for_ever + self.powers[max(0, moves_left)] * (self.failure_reward - moving_for_ever)
+            return moving_for_ever + power * (self.goal_reward - moving_for_ever)
+        at_the_end = moving_for_ever + power * (self.failure_reward - moving_for_ever)
         return max(self.failure_reward, at_the_end)  # too late: the failure can only be put off
 
     def draw_action(self, actions, random, action):

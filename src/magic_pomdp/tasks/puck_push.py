@@ -14,13 +14,14 @@ from magic_pomdp.core.learning_hints import Mirror
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import normal, uniform
 from magic_pomdp.core.scene import Circle, Handle, Scene, Shape, Track, rectangle
-from magic_pomdp.core.series import arccosine, arcsine, direction, exponential, sin_cos
+from magic_pomdp.core.series import arccosine, arcsine, direction, exponential, logarithm, sin_cos, sin_cos_within
 from magic_pomdp.core.task import Task
 from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
 from magic_pomdp.magic.planner import MagicSettings
 from magic_pomdp.planners.macro_despot import MacroDespotSettings
 from magic_pomdp.planners.pomcpow import PomcpowSettings
+from magic_pomdp.tasks.noise import informed_normal, log_noise_density, positive_normal
 
 BOT_X, BOT_Y, PUCK_X, PUCK_Y, STEPS, OUTCOME = range(6)
 """State: the robot, the puck, primitive steps taken, and how the episode has ended (RUNNING while it has not)."""
@@ -36,7 +37,7 @@ PUCK_LEFT, PUCK_RIGHT, PUCK_BOTTOM, PUCK_TOP = 53.0, 1234.0, 56.0, 542.0
 TRUST, WIDE_ROOM = 0.5, 200.0
 """How much of its bound a puck is worth to a search that looks no further, if it is so many millimetres off all walls;
 nearer to one it is worth less, and nothing at it."""
-LOG_TWO_PI = math.log(2.0 * math.pi)
+LOG_HALF_PI = math.log(0.5 * math.pi)
 LOST = 8.0
 """What is seen so many standard deviations off, somebody has moved."""
 
@@ -49,6 +50,7 @@ class PuckPush(Task):
     action_size = 2
     observation_size = 5
     context_size = 2
+    noise_size = 5
     particle_features_size = 7
     advice = (  # the paper's search depth of 100 spends nearly all of a search on rollouts that are lost anyway
         MacroDespotSettings(scenarios=30, search_depth=20, macro_length=2),
@@ -129,12 +131,29 @@ class PuckPush(Task):
         self.look(state, random, observation)
         return reward, outcome
 
+    def draw_noise(self, random, noise):
+        noise[0], noise[1], noise[2], noise[3], noise[4] = self.draw_push(random)
+
+    def draw_push(self, random):
+        """What chance decides in a step: how far off its heading the robot drives (sine, cosine), how far, how fast the
+        puck creeps, and how wide a gap is left, in radii."""
+        turn = self.heading_noise * normal(random)
+        length = self.duration * positive_normal(self.speed, self.speed_noise, random)
+        return (*sin_cos(turn), length, *self.draw_contact(random))
+
+    def draw_contact(self, random):
+        """The part of it that the robot's own motion does not tell."""
+        return positive_normal(self.creep, self.creep_noise, random), abs(self.gap_noise * normal(random))
+
     def step_unobserved(self, context, state, action, random, unseen):
         if state[OUTCOME] != Outcome.RUNNING:
             return 0.0, int(state[OUTCOME])
-        turn = self.heading_noise * normal(random)
-        length = self.duration * positive_normal(self.speed, self.speed_noise, random)
-        self.push(state, action, turn, length, random)
+        return self.step_with_noise(context, state, action, self.draw_push(random))
+
+    def step_with_noise(self, context, state, action, noise):
+        if state[OUTCOME] != Outcome.RUNNING:
+            return 0.0, int(state[OUTCOME])
+        self.push(state, action, noise)
         return self.judge(context, state)
 
     def condition(self, context, state, action, random, observation, imagined):
@@ -154,7 +173,7 @@ class PuckPush(Task):
             ahead, aside, value = far, 0.0, math.log(self.moved_by_hand)
         turn, turn_weight = informed_normal(0.0, self.heading_noise, aside / far, self.bot_noise / far, random)
         length, length_weight = informed_normal(far, length_noise, ahead, self.bot_noise, random)
-        self.push(state, action, turn, max(0.0, length), random)
+        self.push(state, action, (*sin_cos(turn), max(0.0, length), *self.draw_contact(random)))
         reward, outcome = self.judge(context, state)
         if outcome != Outcome.RUNNING or length <= 0.0:
             return -math.inf, reward, outcome
@@ -173,37 +192,32 @@ class PuckPush(Task):
         reward, outcome = self.step_reward, Outcome.RUNNING
         if not self.on_board(state):
             reward, outcome = self.failure_reward, Outcome.FAILURE
-        elif self.goal_distance(context, state) <= 0.0:
+        elif self.reached(context, state):
             reward, outcome = self.goal_reward, Outcome.SUCCESS
         elif state[STEPS] >= self.max_steps:
             reward, outcome = self.failure_reward, Outcome.FAILURE
         state[OUTCOME] = outcome
         return reward, outcome
 
-    def push(self, state, action, turn, length, random):
-        """Drive straight on, off the heading by `turn`. From first contact on the puck is pushed, and creeps around the
-        robot."""
-        creep = positive_normal(self.creep, self.creep_noise, random)
-        gap = abs(self.gap_noise * normal(random))
-        sin, cos = sin_cos(turn)
+    def push(self, state, action, noise):
+        """Drive straight on, somewhat off the heading. From first contact on the puck is pushed, and creeps around the
+        robot until it is lost at its side."""
+        sin, cos, length, creep, gap = noise[0], noise[1], noise[2], noise[3], noise[4]
         dx, dy = cos * action[0] - sin * action[1], sin * action[0] + cos * action[1]
         bot_x, bot_y = state[BOT_X], state[BOT_Y]
         away_x, away_y = bot_x - state[PUCK_X], bot_y - state[PUCK_Y]
         touching = self.bot_radius + self.puck_radius
         driven = first_contact(away_x, away_y, dx, dy, touching, length)
         if driven >= 0.0:
-            ahead_x, ahead_y = -away_x - driven * dx, -away_y - driven * dy
-            angle = arcsine(max(-1.0, min(1.0, (dx * ahead_y - dy * ahead_x) * (1.0 / touching))))
-            if dx * ahead_x + dy * ahead_y < 0.0:
+            angle = arcsine(max(-1.0, min(1.0, (away_x * dy - away_y * dx) * (1.0 / touching))))
+            if driven > -(away_x * dx + away_y * dy):  # the puck is behind
                 angle = math.copysign(math.pi, angle) - angle
-            pushed = length - driven
-            grown = angle * exponential(creep * pushed)
-            if abs(grown) > 0.5 * math.pi:  # lost at the robot's side
-                pushed, grown = math.log(0.5 * math.pi / abs(angle)) / creep, math.copysign(0.5 * math.pi, angle)
+            grown = max(-0.5 * math.pi, min(0.5 * math.pi, angle * exponential(creep * (length - driven))))
+            until_lost = (LOG_HALF_PI - logarithm(max(1e-12, abs(angle)))) * (1.0 / creep)
+            end = min(length, driven + until_lost)
             reach = (1.001 + gap) * touching
-            sin, cos = sin_cos(grown)
+            sin, cos = sin_cos_within(grown)
             sin, cos = reach * sin, reach * cos
-            end = min(length, driven + pushed)
             state[PUCK_X] = bot_x + end * dx + cos * dx - sin * dy
             state[PUCK_Y] = bot_y + end * dy + sin * dx + cos * dy
         state[BOT_X] = bot_x + length * dx
@@ -228,6 +242,11 @@ class PuckPush(Task):
         """Whether the puck is in one of the strips."""
         x = state[PUCK_X]
         return (574.0 <= x <= 716.0 or 774.0 <= x <= 916.0) and 24.0 <= state[PUCK_Y] <= 574.0
+
+    def reached(self, context, state):
+        """Whether all of the puck is in the goal."""
+        off_x, off_y = state[PUCK_X] - context[GOAL_X], state[PUCK_Y] - context[GOAL_Y]
+        return off_x * off_x + off_y * off_y <= (self.goal_radius - self.puck_radius) ** 2
 
     def goal_distance(self, context, state):
         """How far the puck still has to go until it is in."""
@@ -267,10 +286,10 @@ class PuckPush(Task):
         moves = max(1.0, (approach + self.goal_distance(context, state)) / longest_push)
         moving_for_ever = self.step_reward / (1.0 - self.discount)
         moves_left = self.max_steps - state[STEPS]
+        discount = exponential((min(moves, moves_left) - 1.0) * self.log_discount)  # much faster than a power
         if moves <= moves_left:
-            discount = exponential((moves - 1.0) * self.log_discount)  # much faster than a power
             return moving_for_ever + discount * (self.goal_reward - moving_for_ever)
-        at_the_end = moving_for_ever + self.discount ** (moves_left - 1.0) * (self.failure_reward - moving_for_ever)
+        at_the_end = moving_for_ever + discount * (self.failure_reward - moving_for_ever)
         return max(self.failure_reward, at_the_end)  # too late: the failure can only be put off
 
     def value_beyond(self, context, state):
@@ -289,10 +308,11 @@ class PuckPush(Task):
         away = math.sqrt(bot_x * bot_x + bot_y * bot_y)
         side = -(goal_x * bot_x + goal_y * bot_y) / (math.sqrt(goal_x * goal_x + goal_y * goal_y) * away)
         away = max(touching, away)
-        if side * away >= touching:  # nothing in the way: law of cosines
-            return math.sqrt(max(0.0, away * away + touching * touching - 2.0 * away * touching * side))
-        around = arccosine(max(-1.0, side)) - arccosine(touching / away)
-        return math.sqrt(away * away - touching * touching) + touching * around
+        # With nothing in the way, the law of cosines.
+        straight = math.sqrt(max(0.0, away * away + touching * touching - 2.0 * away * touching * side))
+        around = arccosine(max(-1.0, min(1.0, side))) - arccosine(touching / away)
+        along = math.sqrt(away * away - touching * touching) + touching * around
+        return straight if side * away >= touching else along
 
     def draw_action(self, actions, random, action):
         action[0], action[1] = direction(uniform(random))
@@ -357,39 +377,11 @@ class PuckPush(Task):
 
 
 @njit
-def positive_normal(mean, noise, random):
-    """A normal number, drawn again until it is positive."""
-    while True:
-        value = mean + noise * normal(random)
-        if value > 0.0:
-            return value
-
-
-@njit
-def informed_normal(mean, noise, seen, seen_noise, random):
-    """A normal number drawn knowing what was seen of it, and ln of how much likelier it is for who has not looked."""
-    if noise == 0.0:
-        return mean, 0.0
-    trust = noise**2 / (noise**2 + seen_noise**2)
-    drawn = normal(random)
-    shift = trust * (seen - mean) + math.sqrt(1.0 - trust) * noise * drawn
-    return mean + shift, 0.5 * (drawn**2 - (shift / noise) ** 2 + math.log(1.0 - trust))
-
-
-@njit
 def first_contact(away_x, away_y, dx, dy, touching, length):
     """How far the robot drives until it touches the puck, which it is `away` from; −1 if it does not."""
     along = away_x * dx + away_y * dy
     square = along * along - (away_x * away_x + away_y * away_y - touching * touching)
-    if square < 0.0:
-        return -1.0
-    for driven in (-along - math.sqrt(square), -along + math.sqrt(square)):
-        if 0.0 <= driven <= length:
-            return driven
-    return -1.0
-
-
-@njit
-def log_noise_density(off_x, off_y, noise):
-    """Logarithm of the density of two normal numbers around 0."""
-    return -0.5 * (off_x * off_x + off_y * off_y) / noise**2 - 2.0 * math.log(noise) - LOG_TWO_PI
+    half = math.sqrt(max(0.0, square))
+    driven = -along - half if along + half <= 0.0 else half - along  # to the near side, or to the far one
+    touches = (square >= 0.0) & (driven >= 0.0) & (driven <= length)
+    return driven if touches else -1.0

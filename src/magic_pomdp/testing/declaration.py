@@ -23,7 +23,7 @@ KINDS = {**ACCEPTED, str: (str,)}
 """Kinds of parameters, and what their values may be. Compiled functions do not see text."""
 
 
-SMALLEST = {"state_size": 1, "action_size": 1, "observation_size": 0, "context_size": 0}
+SMALLEST = {"state_size": 1, "action_size": 1, "observation_size": 0, "context_size": 0, "noise_size": 0}
 
 MACRO_LENGTHS = (1, 2, 7)
 

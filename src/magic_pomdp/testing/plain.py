@@ -62,11 +62,20 @@ class Record(NamedTuple):
             "imagined": np.zeros_like(self.observations),
             "other": self.moved,
             "features": np.empty((count, size)),
+            "noise": drawn_noise(task, self.streams),
         }
         rows = {argument: known[argument].copy() for argument in function_arguments(name)}
         for argument in function.fills:
             rows[argument][:] = np.nan
         return rows
+
+
+def drawn_noise(task: Task, streams: np.ndarray) -> np.ndarray:
+    """What chance decides in a step that finds each of these streams."""
+    noise = np.zeros((len(streams), task.noise_size))
+    for stream, row in zip(streams, noise, strict=True):
+        attempt("draw_noise", task.draw_noise, stream.copy(), row)
+    return noise
 
 
 def call(task: Task, name: str, arguments: dict[str, np.ndarray], observed: bool = True) -> Any:
@@ -221,6 +230,23 @@ def check_unobserved(task: Task, record: Record) -> Iterator[Finding]:
             what = f"from {record.states[index].tolist()} it returned {got} and left {unseen['state'].tolist()}"
             advice = "Let step call it first and observe afterwards, so that both draw the same chance"
             yield Finding("step_unobserved", what, f"{expected} and {seen['state'].tolist()}, as after step", advice)
+            return
+
+
+def check_noise(task: Task, record: Record) -> Iterator[Finding]:
+    """Whether a step whose chance was drawn before it is the same step."""
+    if task.noise_size == 0:
+        return
+    drawing, given = (record.arguments(task, name) for name in ("step_unobserved", "step_with_noise"))
+    for index in range(len(record.states)):
+        reward, outcome = call(task, "step_unobserved", _row(drawing, index))
+        same_reward, same_outcome = call(task, "step_with_noise", _row(given, index))
+        expected, got = (reward, int(outcome)), (same_reward, int(same_outcome))
+        if got != expected or not np.array_equal(drawing["state"][index], given["state"][index]):
+            seen = f"from {record.states[index].tolist()} it returned {got} and left {given['state'][index].tolist()}"
+            advice = "Let step_unobserved draw the same numbers as draw_noise, in the same order, and call it"
+            wanted = f"{expected} and {drawing['state'][index].tolist()}, as after step_unobserved"
+            yield Finding("step_with_noise", seen, wanted, advice)
             return
 
 
