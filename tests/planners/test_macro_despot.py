@@ -27,14 +27,14 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def light_dark(**settings):
     task = make("light-dark")
-    one_length = {"macro_length": 6, "shorter": "none"}
-    chosen = MacroDespotSettings.advised(task, **{"scenarios": 6, "search_depth": 24, **one_length, **settings})
+    plain = {"macro_length": 6, "shorter": "none", "discount": None, "second_look": 0}
+    chosen = MacroDespotSettings.advised(task, **{"scenarios": 6, "search_depth": 24, **plain, **settings})
     return MacroDespot(task, settings=chosen), Belief.initial(task, LIGHT_DARK_CONTEXT, 100, seed=1)
 
 
 def tiger(right=0.5, macro_actions=None, **settings):
     task = make("tiger")
-    chosen = MacroDespotSettings.advised(task, **{"scenarios": 40, "search_depth": 8, **settings})
+    chosen = MacroDespotSettings.advised(task, **{"scenarios": 40, "search_depth": 8, "second_look": 0, **settings})
     return MacroDespot(task, macro_actions, chosen), (np.arange(100) < 100 * right).astype(float)[:, None]
 
 

@@ -63,7 +63,8 @@ def settle(
         settings = dataclasses.replace(
             settings, lengths=_words(settings.lengths_in(task) or (settings.length_in(task),))
         )
-        say(f"Learning sets out from handcrafted macro-actions of length {settings.lengths}.")
+        if not resume:
+            say(f"Learning sets out from handcrafted macro-actions of length {settings.lengths}.")
     return settings
 
 
@@ -102,10 +103,10 @@ def _affordable_steps(task: Task) -> int:
 def _found_lengths(task: Task, settings: TrainSettings, say: Callable[[str], None]) -> Lengths:
     advised = MacroDespotSettings.advised(task)
     candidates = [lengths for lengths in CANDIDATES if lengths[0] <= advised.search_depth]
+    if advised.lengths == (1,) and settings.macro_length is not None:
+        return (settings.macro_length,)
     if advised.lengths != (1,) or settings.counted or len(candidates) == 1:
         return advised.lengths
-    if settings.macro_length is not None:
-        return (settings.macro_length,)
     say(f"The task advises no lengths of macro-actions, so {len(candidates)} handcrafted sets are tried.")
     tried = try_lengths(task, settings, candidates)
     for one in tried[:5]:

@@ -334,11 +334,9 @@ class Trainer:
         self.state.baselines[PURPOSES[MEETS[evaluation.purpose]]] = evaluation.returns
         self.state.save()
         if evaluation.purpose == BASELINE:
-            report = evaluation.report()
-            self.watch.say(
-                f"The handcrafted set {self.settings.handcrafted} returns {report.return_mean:.1f} ± "
-                f"{report.return_stderr:.1f}, success {report.success_rate:.0%}, in the evaluations' episodes."
-            )
+            score = evaluation.report()
+            returns = f"{score.return_mean:.1f} ± {score.return_stderr:.1f}, success {score.success_rate:.0%}"
+            self.watch.say(f"The handcrafted set {self.settings.handcrafted} returns {returns}, in the same episodes.")
 
     # ------------------------------------------------------------------------------------------- reports and saving
 
