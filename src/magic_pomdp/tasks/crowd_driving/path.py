@@ -30,3 +30,18 @@ def leaves_areas(roads, path, mask):
         if stays or not inside(roads, path[2 * k], path[2 * k + 1], mask):
             return k
     return len(path) // 2
+
+
+@njit
+def points_passed(path, point, last, x, y):
+    """Which point of a path somebody at (x, y) has come to, who had come to a point before: on, up to the last one, as
+    long as the next one is another (where the road ends it is not) and not farther away."""
+    at_x, at_y = path[2 * point], path[2 * point + 1]
+    distance = (at_x - x) ** 2 + (at_y - y) ** 2
+    while point < last:
+        next_x, next_y = path[2 * point + 2], path[2 * point + 3]
+        next_distance = (next_x - x) ** 2 + (next_y - y) ** 2
+        if distance < next_distance or (at_x == next_x and at_y == next_y):
+            break
+        point, at_x, at_y, distance = point + 1, next_x, next_y, next_distance
+    return point
