@@ -58,28 +58,19 @@ def room_for_moments(moments: int, cars: int) -> Moments:
 
 @compiled
 def find_moment(moments, stream):
-    """The place of the moment that begins with a random stream, and whether it was there before. A new one takes the
-    place of that which came to its group first."""
+    """The place of the moment that begins with a random stream. A new one takes the place of that which came to its
+    group first."""
     if len(moments.turns) == 0:
-        return NOWHERE, False
+        return NOWHERE
     group = np.int64((stream >> U64(32)) % U64(len(moments.turns)))
     first = NOWHERE + 1 + WAYS * group
     for place in range(first, first + WAYS):
         if moments.streams[place] == stream:
-            return place, True
+            return place
     place = first + moments.turns[group]
     moments.turns[group] = (moments.turns[group] + 1) % WAYS
     moments.streams[place] = stream
-    return place, False
-
-
-@compiled
-def note_all(cars, count, moved, affected):
-    """Note how all cars are before a step of which nothing is known."""
-    for i in range(count):
-        affected[i] = 1
-        for k in range(CAR):
-            moved[i, BEFORE, k] = cars[CAR * i + k]
+    return place
 
 
 @compiled

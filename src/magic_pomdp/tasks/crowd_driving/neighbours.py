@@ -1,6 +1,6 @@
 """Who is near whom: GAMMA's cars look at their nearest neighbours."""
 
-from magic_pomdp.core.compiling import compiled, inlined
+from magic_pomdp.core.compiling import compiled
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, NEIGHBOURS, PLANE, REACH, X, Y
 
 FEW = 24
@@ -59,7 +59,7 @@ def look_around(i, count, xs, ys, room, slots):
             note_neighbour(i, j, square, count, room, slots)
 
 
-@inlined
+@compiled
 def lay_out(cars, count, room):
     """Where all cars are, as views of a part of `room`: x of each, y of each."""
     first = NEIGHBOURS * count + 2 * PLANE * NEIGHBOURS

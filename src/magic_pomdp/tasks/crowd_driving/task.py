@@ -172,12 +172,15 @@ class CrowdDriving(OwnCar):
 
     # ------------------------------------------------------------------------------------------------------- the step
 
+    @not_inlined
     def step(self, context, state, action, random, observation):
-        over = state[len(state) - 1] != Outcome.RUNNING
+        if state[len(state) - 1] != Outcome.RUNNING:
+            observation[:] = 0.0
+            return 0.0, int(state[len(state) - 1])
         reward, outcome = self.step_unobserved(context, state, action, random, observation)
         for i in range(self.cars + 1):
             for k in range(SEEN):
-                observation[SEEN * i + k] = 0.0 if over else state[CAR * i + k]
+                observation[SEEN * i + k] = state[CAR * i + k]
         return reward, outcome
 
     @not_inlined

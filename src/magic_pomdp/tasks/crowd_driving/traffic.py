@@ -20,7 +20,6 @@ from magic_pomdp.tasks.crowd_driving.moments import (
     NOWHERE,
     Moments,
     find_moment,
-    note_all,
     note_changes,
     room_for_moments,
 )
@@ -222,12 +221,12 @@ class Traffic(Task, abstract=True):
     def look_back(self, state, random):
         """The place of the moment that begins here; afterwards, who will not do what is kept there is affected."""
         moments, count, affected = self.moments(), self.cars + 1, borrow(self.affected, self)
-        place, known = find_moment(moments, random[0])
-        if known:
+        place = find_moment(moments, random[0])
+        if place == NOWHERE:
+            affected[:] = 1
+        else:
             xs, ys = lay_out(state, count, borrow(self.room, self))
             note_changes(state, count, xs, ys, moments.moved[place], affected)
-        else:
-            note_all(state, count, moments.moved[place], affected)
         return place
 
     def give_orders_to_all(self, roads, state):
