@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from magic_pomdp.core.compiling import compiled, inlined
+from magic_pomdp.core.compiling import compiled
 from magic_pomdp.core.randomness import U64
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, REACH, X, Y
 
@@ -57,19 +57,19 @@ def room_for_moments(moments: int, cars: int) -> Moments:
 
 
 @compiled
-def find_moment(moments, stream):
+def find_moment(streams, turns, stream):
     """The place of the moment that begins with a random stream. A new one takes the place of that which came to its
     group first."""
-    if len(moments.turns) == 0:
+    if len(turns) == 0:
         return NOWHERE
-    group = np.int64((stream >> U64(32)) % U64(len(moments.turns)))
+    group = np.int64((stream >> U64(32)) % U64(len(turns)))
     first = NOWHERE + 1 + WAYS * group
     for place in range(first, first + WAYS):
-        if moments.streams[place] == stream:
+        if streams[place] == stream:
             return place
-    place = first + moments.turns[group]
-    moments.turns[group] = (moments.turns[group] + 1) % WAYS
-    moments.streams[place] = stream
+    place = first + turns[group]
+    turns[group] = (turns[group] + 1) % WAYS
+    streams[place] = stream
     return place
 
 
@@ -81,7 +81,8 @@ def note_changes(cars, count, xs, ys, moved, affected):
     for i in range(count):
         difference = 0
         for k in range(CAR):
-            difference |= bits_of(cars[CAR * i + k]) ^ bits_of(moved[i, BEFORE, k])
+            now, then = np.float64(cars[CAR * i + k]), np.float64(moved[i, BEFORE, k])
+            difference |= now.view(np.int64) ^ then.view(np.int64)  # equal numbers may differ: there are two zeros
         if difference != 0:
             affected[i] = 1
             affect_around(xs[i], ys[i], count, xs, ys, affected)
@@ -96,9 +97,3 @@ def affect_around(x, y, count, xs, ys, affected):
     """Whoever is within reach of a place is affected."""
     for i in range(count):
         affected[i] |= (xs[i] - x) * (xs[i] - x) + (ys[i] - y) * (ys[i] - y) < REACH * REACH
-
-
-@inlined
-def bits_of(number):
-    """The 64 bits of a number. Equal numbers may differ in these: there are two zeros."""
-    return np.float64(number).view(np.int64)

@@ -1,14 +1,13 @@
 """The robot's path: points of equal distance along lanes, in the context of an episode."""
 
-from numba import njit
-
+from magic_pomdp.core.compiling import compiled
 from magic_pomdp.tasks.crowd_driving.roads import EXIT, advance, inside, place_on
 
 POINT = 0.1
 """Metres between the points of the path."""
 
 
-@njit
+@compiled
 def lay_path(roads, lane, arc, random, path):
     """Fill the points of a path that begins on a lane and takes any branch. The bit of the first exit that it takes; 0
     if there is none. (Where a point is would not tell: within some exits one can drive round, and into others.)"""
@@ -22,7 +21,7 @@ def lay_path(roads, lane, arc, random, path):
     return exit
 
 
-@njit
+@compiled
 def leaves_areas(roads, path, mask):
     """The first point of a path that is in none of the areas of a mask, or where the one before it is."""
     for k in range(1, len(path) // 2):
@@ -32,7 +31,7 @@ def leaves_areas(roads, path, mask):
     return len(path) // 2
 
 
-@njit
+@compiled
 def points_passed(path, point, last, x, y):
     """Which point of a path somebody at (x, y) has come to, who had come to a point before: on, up to the last one, as
     long as the next one is another (where the road ends it is not) and not farther away."""

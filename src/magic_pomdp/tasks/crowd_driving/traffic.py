@@ -18,7 +18,6 @@ from magic_pomdp.tasks.crowd_driving.layout import ARC, SEEN, TRACK
 from magic_pomdp.tasks.crowd_driving.moments import (
     AFTER,
     NOWHERE,
-    Moments,
     find_moment,
     note_changes,
     room_for_moments,
@@ -168,10 +167,6 @@ class Traffic(Task, abstract=True):
             self,
         )  # fmt: skip
 
-    def moments(self):
-        """What is kept of the steps of a search, for compiled code."""
-        return borrow(Moments(self.streams, self.turns, self.moved, self.draws, self.orders), self)
-
     # ------------------------------------------------------------------------------------------------------ the start
 
     @not_inlined
@@ -220,13 +215,13 @@ class Traffic(Task, abstract=True):
     @not_inlined
     def look_back(self, state, random):
         """The place of the moment that begins here; afterwards, who will not do what is kept there is affected."""
-        moments, count, affected = self.moments(), self.cars + 1, borrow(self.affected, self)
-        place = find_moment(moments, random[0])
+        count, affected = self.cars + 1, borrow(self.affected, self)
+        place = find_moment(borrow(self.streams, self), borrow(self.turns, self), random[0])
         if place == NOWHERE:
             affected[:] = 1
         else:
             xs, ys = lay_out(state, count, borrow(self.room, self))
-            note_changes(state, count, xs, ys, moments.moved[place], affected)
+            note_changes(state, count, xs, ys, borrow(self.moved, self)[place], affected)
         return place
 
     def give_orders_to_all(self, roads, state):
@@ -264,8 +259,8 @@ class Traffic(Task, abstract=True):
     def move_traffic(self, roads, state, random, place):
         """Move all other cars as they were ordered, with noise. Who is not affected, and meets the same random numbers
         (others may have drawn more of them, or fewer), comes to where he came."""
-        moments, affected = self.moments(), borrow(self.affected, self)
-        moved, draws, orders = moments.moved[place], moments.draws[place], moments.orders[place]
+        moved, affected = borrow(self.moved, self)[place], borrow(self.affected, self)
+        draws, orders = borrow(self.draws, self)[place], borrow(self.orders, self)[place]
         for i in range(1, self.cars + 1):
             car = CAR * i
             if affected[i] == 0 and draws[i] == random[0]:
