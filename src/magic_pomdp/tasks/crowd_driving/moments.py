@@ -16,10 +16,10 @@ from magic_pomdp.tasks.crowd_driving.gamma import CAR, REACH, X, Y
 
 WAYS = 8
 """Places of a group. The random stream of a moment tells which group it belongs to."""
-CROWDED = 3
+CROWDED = 4
 """Moments of a group, on average, are no more than this: hardly any group then has more than places."""
-MOST_NUMBERS = 1 << 23
-"""A room for more numbers of cars would take too long to look into."""
+MOST_NUMBERS = 1 << 24
+"""Of cars that are kept: 128 MB for each thread of a search. Who would need more keeps nothing."""
 NOWHERE = 0
 """The place of all moments that are not kept."""
 
