@@ -165,14 +165,13 @@ def test_plans_of_several_threads_are_the_same():
 
 @pytest.mark.jit_off
 def test_a_moment_keeps_its_place_until_others_need_it():
-    moments = room_for_moments(1, 2)
+    room = room_for_moments(1, 2)
     streams = [np.uint64(stream) for stream in range(1, WAYS + 2)]
-    places = [find_moment(moments, stream) for stream in streams[:WAYS]]
-    assert sorted(place for place, _ in places) == list(range(NOWHERE + 1, WAYS + 1))
-    assert not any(known for _, known in places)
-    assert [find_moment(moments, stream) for stream in streams[:WAYS]] == [(place, True) for place, _ in places]
-    assert find_moment(moments, streams[WAYS]) == (places[0][0], False)  # that of the one that came first
-    assert find_moment(moments, streams[0]) == (places[1][0], False)
+    places = [find_moment(room.streams, room.turns, stream) for stream in streams[:WAYS]]
+    assert sorted(places) == list(range(NOWHERE + 1, NOWHERE + 1 + WAYS))
+    assert [find_moment(room.streams, room.turns, stream) for stream in streams[:WAYS]] == places
+    assert find_moment(room.streams, room.turns, streams[WAYS]) == places[0]  # that of the one that came first
+    assert find_moment(room.streams, room.turns, streams[0]) == places[1]
 
 
 @pytest.mark.jit_off
@@ -184,7 +183,7 @@ def test_there_are_places_for_all_or_for_none():
     for moments, cars in ((0, 16), (10_000_000, 16), (2_150, 201)):
         room = room_for_moments(moments, cars)
         assert (len(room.turns), len(room.streams), len(room.moved)) == (0, 1, 1)
-        assert find_moment(room, np.uint64(7)) == (NOWHERE, False)
+        assert find_moment(room.streams, room.turns, np.uint64(7)) == NOWHERE
 
 
 @pytest.mark.jit_off

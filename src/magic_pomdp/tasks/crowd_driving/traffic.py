@@ -114,7 +114,7 @@ class Traffic(Task, abstract=True):
     room: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
     slots: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
     affected: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
-    """Room to work in, which holds nothing between two calls: for GAMMA, and whether a car is affected (`moments.py`)."""
+    """Room to work in, which holds nothing between two calls: for GAMMA, and who is affected (`moments.py`)."""
     streams: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
     turns: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
     moved: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
