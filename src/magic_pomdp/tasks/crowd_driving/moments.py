@@ -79,7 +79,7 @@ def note_changes(cars, count, xs, ys, moved, affected):
     note how they are now."""
     affected[:count] = 0
     for i in range(count):
-        difference = 0
+        difference = np.int64(0)
         for k in range(CAR):
             now, then = np.float64(cars[CAR * i + k]), np.float64(moved[i, BEFORE, k])
             difference |= now.view(np.int64) ^ then.view(np.int64)  # equal numbers may differ: there are two zeros
