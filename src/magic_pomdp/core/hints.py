@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from magic_pomdp.core.compiling import own_copy
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import integer
@@ -47,6 +48,12 @@ class PlanningHints:
         has shape (count, longest, action_size), lengths (count,). It may look at what the robot will have observed by
         then, never at what is hidden. Searches of tasks that have one begin with what it earns. Default: none."""
         return -1
+
+    def for_search(self: "Task", moments: int) -> "Task":  # type: ignore[misc]
+        """The task as one thread of a search has it, in ordinary Python: a copy with arrays of its own. The search will
+        come back to so many moments (a scenario at a time), each time with the same noise: a task whose steps take
+        long may make room among its arrays for what it need not work out again."""
+        return own_copy(self)
 
     def draw_action(self, actions: np.ndarray, random: np.ndarray, action: np.ndarray) -> None:
         """Fill a random primitive action to try. Default: any row of `actions`, the task's own."""

@@ -13,7 +13,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from magic_pomdp.core.belief import Belief
-from magic_pomdp.core.compiling import own_copy
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import stream_key
 from magic_pomdp.core.settings import Range, setting
@@ -191,7 +190,8 @@ class MacroDespot:
         self._tree = new_tree(task, chosen.scenarios, chosen.tree_nodes, chosen.search_depth, self._team.board)
         self._bench = new_bench(task, chosen.scenarios, len(self.macro_actions))
         self._desks = [new_desk(task, chosen.scenarios, GREEDY_SAMPLE) for _ in range(self._team.threads)]
-        self._tasks = [own_copy(self._model) for _ in range(self._team.threads)]
+        moments = chosen.scenarios * (chosen.search_depth + self.macro_actions.actions.shape[1])
+        self._tasks = [self._model.for_search(moments) for _ in range(self._team.threads)]
         self._planned: _Situation | None = None
         self._turn, self._punctuality = turn_to_plan(), Punctuality()
         self._compiled = False

@@ -13,6 +13,7 @@ from scipy.spatial import ConvexHull
 
 from magic_pomdp.core.views import borrow
 from magic_pomdp.tasks.crowd_driving import gamma
+from magic_pomdp.tasks.crowd_driving.neighbours import FEW, find_neighbours
 
 RANDOM_PAIRS = 40
 
@@ -21,7 +22,7 @@ RANDOM_PAIRS = 40
 def run(cars, wishes, reference, room, slots, velocities, planes):
     cars, room, slots = borrow(cars), borrow(room), borrow(slots)
     count = len(wishes)
-    gamma.find_neighbours(cars, count, room, slots)
+    find_neighbours(cars, count, room, slots)
     for i in range(count):
         velocities[i, 0], velocities[i, 1], planes[i] = gamma.choose_velocity(
             cars, count, i, wishes[i, 0], wishes[i, 1], reference, room, slots
@@ -215,13 +216,13 @@ def test_half_planes_turn_with_the_world(seed, turn):
 # ---------------------------------------------------------------------------------------------------------- neighbours
 
 
-@pytest.mark.parametrize("count", [1, 2, gamma.FEW, gamma.FEW + 1, 200])
+@pytest.mark.parametrize("count", [1, 2, FEW, FEW + 1, 200])
 @pytest.mark.parametrize("width", [0.0, 60.0, 1000.0])
 def test_neighbours(count, width):
     random = np.random.default_rng(count)
     cars = make_cars(random.uniform(0.0, 1.0, (count, 2)) * (width, 60.0), np.zeros(count), np.zeros(count))
     room, slots = gamma.new_room(count)
-    gamma.find_neighbours(cars.ravel(), count, room, slots)
+    find_neighbours(cars.ravel(), count, room, slots)
     distances = np.hypot(*(cars[:, None, :2] - cars[None, :, :2]).transpose(2, 0, 1))
     np.fill_diagonal(distances, np.inf)
     for i in range(count):

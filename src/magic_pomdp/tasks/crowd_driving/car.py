@@ -30,6 +30,8 @@ HALF = 0.5 * (FRONT + REAR)
 """Half its length."""
 APART = 4.0 * (HALF * HALF + SIDE * SIDE)
 """Bodies whose middles are at least the root of this apart do not touch."""
+CLEAR = (math.sqrt(APART) + 2.0 * MIDDLE + 0.1) ** 2
+"""Nor do those whose reference points are at least the root of this apart."""
 
 
 SMALL = 0.5

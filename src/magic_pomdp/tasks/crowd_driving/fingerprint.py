@@ -10,6 +10,7 @@ from magic_pomdp.core.views import borrow
 from magic_pomdp.tasks.crowd_driving.car import DURATION, bodies_touch, move
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, SPEED, X, Y
 from magic_pomdp.tasks.crowd_driving.layout import ARC, TRACK
+from magic_pomdp.tasks.crowd_driving.moments import NOWHERE
 from magic_pomdp.tasks.crowd_driving.roads import JUNCTION, inside, place_on
 from magic_pomdp.tasks.crowd_driving.task import CrowdDriving
 
@@ -58,9 +59,9 @@ def _run_traffic(task, episodes, key, random, context, state, by_time, totals):
         task.draw_state(context, random, state)
         hit = False
         for time in range(1, task.max_steps + 1):
-            totals[_PLANES] += task.give_orders(roads, state)
+            totals[_PLANES] += task.give_orders_to_all(roads, state)
             move(state, 0, 0.0, task.acceleration, 0.0, task.reference, random)
-            task.move_traffic(roads, state, random)
+            task.move_traffic(roads, state, random, NOWHERE)
             hit = hit or task.collides(state)
             for car in range(CAR, CAR * (task.cars + 1), CAR):
                 x, y = state[car + X], state[car + Y]

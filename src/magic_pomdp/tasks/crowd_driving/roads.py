@@ -30,8 +30,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from magic_pomdp.core.compiling import compiled
 from magic_pomdp.core.randomness import integer, uniform
 
 SAMPLES_PER_METRE = 2
@@ -83,7 +83,7 @@ class RoadTables(NamedTuple):
     """float64 (edges, 5): see the columns above."""
 
 
-@njit
+@compiled
 def place_on(roads, track, arc):
     """Where a route point is: x, y. Before its track it is at the start, beyond the last sample at the end."""
     along = min(max(arc * (1.0 / SPACING), 0.0), roads.tracks[track, LAST_STEP])
@@ -94,7 +94,7 @@ def place_on(roads, track, arc):
     return x + part * (roads.samples[row + 1, 0] - x), y + part * (roads.samples[row + 1, 1] - y)
 
 
-@njit
+@compiled
 def heading_on(roads, track, arc):
     """The unit vector from a route point to the one 1 m further (along the first link at a fork)."""
     x, y = place_on(roads, track, arc)
@@ -106,7 +106,7 @@ def heading_on(roads, track, arc):
     return dx / length, dy / length
 
 
-@njit
+@compiled
 def advance(roads, track, arc, metres, random):
     """The route point some metres further. Each link is as likely as the others; where the road ends, it stays."""
     arc += metres
@@ -122,7 +122,7 @@ def advance(roads, track, arc, metres, random):
     return track, arc
 
 
-@njit
+@compiled
 def follow(roads, track, arc, x, y, random):
     """The route point of a car that has come to (x, y): as long as the route point 1 m further is not farther from the
     car, it becomes the route point. A branch is drawn anew each time, so it is chosen when the car passes the fork."""
@@ -152,7 +152,7 @@ def follow(roads, track, arc, x, y, random):
         track, arc, distance = next_track, next_arc, next_distance
 
 
-@njit
+@compiled
 def draw_place(roads, group, random):
     """A route point of a group of places, drawn uniformly by length."""
     total = 0.0
@@ -170,7 +170,7 @@ def draw_place(roads, group, random):
     return int(roads.places[last, PLACE_LANE]), roads.places[last, PLACE_START] + along
 
 
-@njit
+@compiled
 def draw_lane(roads, lanes, x, y, cos, sin, random):
     """A lane, and the arc length on it, that a car at (x, y) with a heading may be on: the likelier, the better both
     fit and the more routes there are. If none fits, one that is near."""
@@ -200,7 +200,7 @@ def draw_lane(roads, lanes, x, y, cos, sin, random):
     return near_lane, near_arc
 
 
-@njit
+@compiled
 def inside(roads, x, y, mask):
     """Whether a point is in one of the areas k whose bits 1 << k are in the mask. Exact, but for rounding on edges."""
     grid = roads.area_grid

@@ -22,6 +22,7 @@ from magic_pomdp.core.scene import Scene, Shape
 from magic_pomdp.macros.spaces import HeldActionSpace
 from magic_pomdp.tasks.crowd_driving.advice import ADVICE, SEARCH_DEPTH
 from magic_pomdp.tasks.crowd_driving.car import (
+    CLEAR,
     DURATION,
     MOST_STEER,
     STEER,
@@ -50,7 +51,7 @@ from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
 from magic_pomdp.tasks.crowd_driving.layout import ARC, AREA, CARS_FROM, PROGRESS, ROAD_END, SEEN, STEPS, TRACK
 from magic_pomdp.tasks.crowd_driving.macro_sets import HANDCRAFTED, TOP_SPEED, held_actions, turn_and_go
 from magic_pomdp.tasks.crowd_driving.own_car import OwnCar
-from magic_pomdp.tasks.crowd_driving.path import POINT, lay_path, leaves_areas
+from magic_pomdp.tasks.crowd_driving.path import POINT, lay_path, leaves_areas, points_passed
 from magic_pomdp.tasks.crowd_driving.roads import FIRST_ENTRY, JUNCTION, draw_place, inside, place_on
 from magic_pomdp.tasks.crowd_driving.traffic import DRAWS
 
@@ -173,17 +174,25 @@ class CrowdDriving(OwnCar):
 
     @not_inlined
     def step(self, context, state, action, random, observation):
-        outcome = int(state[len(state) - 1])
-        if outcome != Outcome.RUNNING:
+        if state[len(state) - 1] != Outcome.RUNNING:
             observation[:] = 0.0
-            return 0.0, outcome
-        roads, slow = self.roads(), state[SPEED] < SLOW
-        self.give_orders(roads, state)
-        self.move_robot(state, action, random)
-        self.move_traffic(roads, state, random)
+            return 0.0, int(state[len(state) - 1])
+        reward, outcome = self.step_unobserved(context, state, action, random, observation)
         for i in range(self.cars + 1):
             for k in range(SEEN):
                 observation[SEEN * i + k] = state[CAR * i + k]
+        return reward, outcome
+
+    @not_inlined
+    def step_unobserved(self, context, state, action, random, unseen):
+        outcome = int(state[len(state) - 1])
+        if outcome != Outcome.RUNNING:
+            return 0.0, outcome
+        roads, slow = self.roads(), state[SPEED] < SLOW
+        place = self.look_back(state, random)
+        self.give_orders(roads, state, place)
+        self.move_robot(state, action, random)
+        self.move_traffic(roads, state, random, place)
         return self.judge(roads, context, state, slow)
 
     @not_inlined
@@ -193,7 +202,7 @@ class CrowdDriving(OwnCar):
         if outcome != Outcome.RUNNING:
             return -math.inf, 0.0, outcome
         roads, slow = self.roads(), state[SPEED] < SLOW
-        self.give_orders(roads, state)
+        self.give_orders_to_all(roads, state)
         value = self.robot_density(state, action, observation)
         for k in range(SEEN):
             state[k] = observation[k]
@@ -216,7 +225,7 @@ class CrowdDriving(OwnCar):
     def judge(self, roads, context, state, slow):
         """Count the progress, and see how the episode stands: reward and outcome."""
         before = int(state[PROGRESS])
-        passed = self.passed(context, before, state[X], state[Y])
+        passed = points_passed(context[self.path_from() :], before, self.path_points - 2, state[X], state[Y])
         state[PROGRESS] = passed
         state[STEPS] += 1.0
         outcome = Outcome.RUNNING
@@ -229,25 +238,13 @@ class CrowdDriving(OwnCar):
             return self.failure_reward, outcome
         return self.progress_reward * POINT * (passed - before) + (self.slow_reward if slow else 0.0), outcome
 
-    def passed(self, context, point, x, y):
-        """Which point of the path the robot has come to: on as long as the next one is another and not farther away."""
-        first = self.path_from()
-        while point < self.path_points - 2:
-            at_x, at_y = context[first + 2 * point], context[first + 2 * point + 1]
-            next_x, next_y = context[first + 2 * point + 2], context[first + 2 * point + 3]
-            if (at_x - x) ** 2 + (at_y - y) ** 2 < (next_x - x) ** 2 + (next_y - y) ** 2:
-                break
-            if at_x == next_x and at_y == next_y:  # where the road ends
-                break
-            point += 1
-        return point
-
     def collides(self, state):
         """Whether the robot touches another car."""
-        touches = False
         for i in range(1, self.cars + 1):
-            touches = touches or bodies_touch(state, 0, CAR * i, self.reference)
-        return touches
+            dx, dy = state[CAR * i + X] - state[X], state[CAR * i + Y] - state[Y]
+            if dx * dx + dy * dy < CLEAR and bodies_touch(state, 0, CAR * i, self.reference):
+                return True
+        return False
 
     def leaves(self, roads, context, cars):
         """Whether a corner of the robot is off the road."""

@@ -2,10 +2,11 @@
 
 import dataclasses
 import math
+from typing import Self
 
 import numpy as np
 
-from magic_pomdp.core.compiling import inlined, not_inlined
+from magic_pomdp.core.compiling import inlined, not_inlined, own_copy
 from magic_pomdp.core.randomness import integer, uniform
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
@@ -14,6 +15,14 @@ from magic_pomdp.tasks.crowd_driving.building import RoadMap, load_map
 from magic_pomdp.tasks.crowd_driving.car import STEER, log_density, move, steer_towards
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
 from magic_pomdp.tasks.crowd_driving.layout import ARC, SEEN, TRACK
+from magic_pomdp.tasks.crowd_driving.moments import (
+    AFTER,
+    NOWHERE,
+    find_moment,
+    note_changes,
+    room_for_moments,
+)
+from magic_pomdp.tasks.crowd_driving.neighbours import find_neighbours_of, lay_out
 from magic_pomdp.tasks.crowd_driving.roads import (
     FIRST_ROUTE,
     FIRST_SAMPLE,
@@ -104,8 +113,14 @@ class Traffic(Task, abstract=True):
     """The roads, as `RoadTables` has them."""
     room: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
     slots: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
+    affected: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
+    """Room to work in, which holds nothing between two calls: for GAMMA, and who is affected (`moments.py`)."""
+    streams: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
+    turns: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
+    moved: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
+    draws: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
     orders: np.ndarray = dataclasses.field(init=False, repr=False, compare=False)
-    """Room to work in, which holds nothing between two calls: for GAMMA, and every car's target speed and steering."""
+    """Of the copies with which a search works, its moments, as `Moments` has them; of others, only NOWHERE."""
 
     def __post_init__(self) -> None:
         if self.cars < 0:
@@ -125,11 +140,17 @@ class Traffic(Task, abstract=True):
             **road_map.tables._asdict(),
             "room": room,
             "slots": slots,
-            "orders": np.zeros(2 * (self.cars + 1)),
+            "affected": np.zeros(self.cars + 1, np.int64),
         }
-        for name, value in derived.items():
+        for name, value in (derived | room_for_moments(0, self.cars + 1)._asdict()).items():
             object.__setattr__(self, name, value)
         super().__post_init__()
+
+    def for_search(self, moments: int) -> Self:
+        twin = own_copy(self)
+        for name, value in room_for_moments(moments, self.cars + 1)._asdict().items():
+            object.__setattr__(twin, name, value)
+        return twin
 
     def road_map(self) -> RoadMap:
         """The roads and what is known of them; not for compiled code."""
@@ -192,12 +213,33 @@ class Traffic(Task, abstract=True):
     # ------------------------------------------------------------------------------------------------------- the step
 
     @not_inlined
-    def give_orders(self, roads, state):
-        """Let GAMMA choose every other car's target speed and steering. The number of half-planes."""
+    def look_back(self, state, random):
+        """The place of the moment that begins here; afterwards, who will not do what is kept there is affected."""
+        count, affected = self.cars + 1, borrow(self.affected, self)
+        place = find_moment(borrow(self.streams, self), borrow(self.turns, self), random[0])
+        if place == NOWHERE:
+            affected[:] = 1
+        else:
+            xs, ys = lay_out(state, count, borrow(self.room, self))
+            note_changes(state, count, xs, ys, borrow(self.moved, self)[place], affected)
+        return place
+
+    def give_orders_to_all(self, roads, state):
+        """Let GAMMA choose every other car's target speed and steering, NOWHERE. The number of half-planes."""
+        affected = borrow(self.affected, self)
+        affected[:] = 1
+        return self.give_orders(roads, state, NOWHERE)
+
+    @not_inlined
+    def give_orders(self, roads, state, place):
+        """Let GAMMA choose the target speed and steering of all affected cars. The number of half-planes."""
         count, total = self.cars + 1, 0
-        room, slots, orders = borrow(self.room, self), borrow(self.slots, self), borrow(self.orders, self)
-        gamma.find_neighbours(state, count, room, slots)
+        room, slots, affected = borrow(self.room, self), borrow(self.slots, self), borrow(self.affected, self)
+        orders = borrow(self.orders, self)[place]
+        find_neighbours_of(state, count, affected, room, slots)
         for i in range(1, count):
+            if affected[i] == 0:
+                continue
             car = CAR * i
             track = int(state[car + TRACK])
             aim_x, aim_y = place_on(roads, track, state[car + ARC] + AIM_AHEAD)
@@ -211,24 +253,36 @@ class Traffic(Task, abstract=True):
                 if planes > 0:
                     speed = min(pace, math.sqrt(x * x + y * y))
                 total += planes
-            orders[2 * i], orders[2 * i + 1] = speed, steer_towards(state[car + COS], state[car + SIN], x, y)
+            orders[i, 0], orders[i, 1] = speed, steer_towards(state[car + COS], state[car + SIN], x, y)
         return total
 
-    def move_traffic(self, roads, state, random):
-        """Move all other cars as they were ordered, with noise."""
-        orders = borrow(self.orders, self)
+    def move_traffic(self, roads, state, random, place):
+        """Move all other cars as they were ordered, with noise. Who is not affected, and meets the same random numbers
+        (others may have drawn more of them, or fewer), comes to where he came."""
+        moved, affected = borrow(self.moved, self)[place], borrow(self.affected, self)
+        draws, orders = borrow(self.draws, self)[place], borrow(self.orders, self)[place]
         for i in range(1, self.cars + 1):
-            move(state, CAR * i, orders[2 * i], TRAFFIC_ACCELERATION, orders[2 * i + 1], self.reference, random)
-            self.pursue(roads, state, CAR * i, random)
+            car = CAR * i
+            if affected[i] == 0 and draws[i] == random[0]:
+                for k in range(CAR):
+                    state[car + k] = moved[i, AFTER, k]
+                random[0] = draws[i + 1]
+                continue
+            draws[i] = random[0]
+            move(state, car, orders[i, 0], TRAFFIC_ACCELERATION, orders[i, 1], self.reference, random)
+            self.pursue(roads, state, car, random)
             if self.surprise > 0.0 and uniform(random) < self.surprise:
-                draw_pace(state, CAR * i, random)
+                draw_pace(state, car, random)
+            for k in range(CAR):
+                moved[i, AFTER, k] = state[car + k]
+        draws[self.cars + 1] = random[0]
 
     def see_traffic(self, roads, state, random, observation):
         """Move all other cars to where they were seen. How likely that was: the logarithm of the density."""
-        orders = borrow(self.orders, self)
+        orders = borrow(self.orders, self)[NOWHERE]
         value = 0.0
         for i in range(1, self.cars + 1):
-            speed, steer, seen = orders[2 * i], orders[2 * i + 1], SEEN * i
+            speed, steer, seen = orders[i, 0], orders[i, 1], SEEN * i
             off_x, off_y = observation[seen + X] - state[CAR * i + X], observation[seen + Y] - state[CAR * i + Y]
             other = off_x * off_x + off_y * off_y > JUMP * JUMP
             if not other:
