@@ -214,8 +214,8 @@ def test_the_card_tells_how_the_model_was_made(tmp_path):
     assert card.command == (
         "magic-pomdp train 'my tasks/toy.py:Target' --set blur=0.1 --macro-length 2 --handcrafted 2 --lengths 2 "
         "--minutes None --updates 60 --workers 0 --plan-steps 1 --warmup 40 --replay 500 --batch 16 --no-mirror "
-        "--particles 4 --encoder-width 8 --generator-width 16 --critic-width 16 --evaluate-minutes 60.0 --evaluation-episodes 5 "
-        "--evaluation-steps 1 --seed 5 --conditioning belief"
+        "--particles 4 --encoder-width 8 --generator-width 16 --critic-width 16 --evaluate-minutes 60.0 "
+        "--evaluation-episodes 5 --evaluation-steps 1 --seed 5 --conditioning belief"
     )
     size = {"count": 2, "size": 2, "length": 2, "lengths": [2.0]}
     assert card.space == {"space": "held action", **size, "least": [-1.0], "most": [1.0]}
