@@ -62,7 +62,7 @@ def test_an_interrupted_search_is_valid_and_goes_on(policy, pieces, monkeypatch,
     search = planner(GuidedTiger(), default_policy=policy)
     search.plan(PARTICLES, np.zeros(0), budget=Budget(steps=1), seed=3)  # makes the root, and a first trial
     clock, interruptions = Interrupted(monkeypatch, pieces), 0
-    known, choices, _ = search._planned
+    known, choices = search._planned[:2]
     for _ in range(1_000):
         clock.left = clock.pieces
         parts = search._tree, search._bench, search._desks[0]

