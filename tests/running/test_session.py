@@ -290,13 +290,14 @@ def test_the_past_is_relived_in_its_own_context(monkeypatch):
     belief.update([1.0, 0.0], [0.0, 0.0, 0.0])
     belief.change_context(after)
     contexts = []
-    condition = belief._condition
+    weigh = belief._weigh
 
-    def watch(action, observation, context, attempt, time):
-        contexts.append(context.tolist())
-        return condition(action, observation, context, attempt, time) and attempt > 0
+    def watch(past, attempt, time):
+        contexts.append(past.context.tolist())
+        explained, equal = weigh(past, attempt, time)
+        return explained and attempt > 0, equal
 
-    monkeypatch.setattr(belief, "_condition", watch)
+    monkeypatch.setattr(belief, "_weigh", watch)
     belief.update([1.0, 0.0], [1.0, 3.0, -3.0])
     assert contexts[:3] == [after.tolist(), before.tolist(), after.tolist()]
 
