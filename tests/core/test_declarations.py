@@ -210,7 +210,7 @@ def test_what_the_shipped_tasks_advise():
     advised = MacroDespotSettings(scenarios=6, macro_length=16, shorter="6,2", discount=0.99)
     assert MacroDespotSettings.advised(light_dark, scenarios=6) == advised
     assert DespotSettings.advised(light_dark) == DespotSettings(scenarios=20, discount=0.99)
-    assert MagicSettings.advised(light_dark) == MagicSettings(scenarios=20, discount=0.99)
+    assert MagicSettings.advised(light_dark) == MagicSettings(scenarios=50, discount=0.99)
     assert MagicSettings.advised(puck_push) == MagicSettings(scenarios=30, search_depth=20, fallback_below=70.0)
     assert PomcpowSettings.advised(puck_push) == PomcpowSettings(100.0, 12.5, 0.1, 7.5, 0.075, search_depth=20)
     assert BeliefSettings.advised(light_dark) == BeliefSettings(particles=10_000)

@@ -18,6 +18,7 @@ from magic_pomdp.core.series import direction
 from magic_pomdp.core.task import Task
 from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
+from magic_pomdp.magic.planner import MagicSettings
 from magic_pomdp.planners.macro_despot import MacroDespotSettings
 from magic_pomdp.planners.pomcpow import PomcpowSettings
 
@@ -44,6 +45,7 @@ class LightDark(Task):
     continuous_state = (X, Y)
     advice = (
         MacroDespotSettings(scenarios=20, macro_length=16, shorter="6,2", discount=0.99),
+        MagicSettings(scenarios=50, discount=0.99),
         PomcpowSettings(50.0, 25.0, 0.05, 10.0, 0.1),
     )
 
