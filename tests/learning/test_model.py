@@ -87,26 +87,27 @@ def test_the_planner_plans(light_dark_model):
 def test_a_plan_that_finds_too_little_is_compared_with_one_of_primitive_actions(light_dark_model, seed):
     task = mp.make("light-dark")
     belief = Belief.initial(task, CONTEXT)
-    planner = make_planner(task, light_dark_model, Budget(steps=20_000), fallback_below=NEVER_ENOUGH)
+    planner = make_planner(task, light_dark_model, Budget(steps=200_000), fallback_below=NEVER_ENOUGH)
     plan = planner.plan(belief, CONTEXT, seed=seed)
 
     def search(macro_actions, steps):
-        return MacroDespot(task, macro_actions).plan(belief, CONTEXT, budget=Budget(steps=steps), seed=seed)
+        found = MacroDespot(task, macro_actions, planner.settings)
+        return found.plan(belief, CONTEXT, budget=Budget(steps=steps), seed=seed)
 
-    learned = search(planner.generate(belief, CONTEXT), 10_000)
-    other = search(MacroActions.repeat(task.actions(), 1), 20_000 - learned.steps)
+    learned = search(planner.generate(belief, CONTEXT), 100_000)
+    other = search(MacroActions.repeat(task.actions(), 1), 200_000 - learned.steps)
     best = max(learned, other, key=lambda found: found.value)
     assert (plan.value, plan.choice, plan.steps) == (best.value, best.choice, learned.steps + other.steps)
     np.testing.assert_array_equal(plan.macro_action, best.macro_action)
     assert planner.last_tree().nodes[0]["lower"] == best.lower
     assert (planner.searched.value, planner.searched.steps) == (learned.value, learned.steps)
 
-    planner = make_planner(task, light_dark_model, Budget(steps=20_000), fallback_below=learned.value)  # just enough
+    planner = make_planner(task, light_dark_model, Budget(steps=200_000), fallback_below=learned.value)  # just enough
     plan = planner.plan(belief, CONTEXT, seed=seed)
     assert plan.value >= learned.value
     assert len(plan.values) == len(learned.values)
     assert planner.searched.value == plan.value
-    assert plan.steps >= 20_000 or plan.stopped_by == "gap closed"
+    assert plan.steps >= 200_000 or plan.stopped_by == "gap closed"
 
 
 @pytest.mark.parametrize("fallback_below", [None, 0.0, NEVER_ENOUGH])

@@ -134,13 +134,13 @@ def test_planner_budget_and_length_change_while_it_runs(page):
     length.send_keys(ALL, "3\n")
     browser.wait("return live.panel.plan && live.panel.plan.lengths.values.includes(3)")
     Select(browser.find("#planner")).select_by_value("magic")
-    browser.wait("return live.settings.planner.name === 'magic' && live.settings.planner.macro_length === 6", 120)
+    browser.wait("return live.settings.planner.name === 'magic' && live.settings.planner.macro_length === 16", 120)
     assert browser.text(".panel h2") == "MAGIC"
     assert not length.is_enabled()  # its generator has been trained for one
     browser.run("live.send({kind: 'plan', planner: 'magic', seconds: 0.05, macro_length: 61})")
     browser.wait("return !document.getElementById('trouble').hidden")
     assert "macro_length is a number from 1 to 60" in browser.text("#trouble")
-    assert browser.run("return live.length.value") == "6"
+    assert browser.run("return live.length.value") == "16"
     Select(browser.find("#planner")).select_by_value("despot")
     browser.wait("return live.settings.planner.name === 'despot' && live.settings.preparing === null", 120)
     assert browser.text(".panel h2") == "DESPOT"
