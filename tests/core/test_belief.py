@@ -52,7 +52,7 @@ def test_light_dark_agrees_with_a_dense_grid():
 def test_what_is_far_from_what_was_expected_is_believed_all_the_same(x, y, allowed):
     """The robot is where few particles, or none at all, were: the posterior is that of the prior and what is seen."""
     errors, spreads = [], []
-    for seed in range(8):
+    for seed in range(3):
         context = np.array([4.0, -4.0, x, 0.0, 0.0])
         belief = Belief.initial(make("light-dark"), context, 10_000, seed)
         seen = np.array([x, y]) + 0.1 * np.random.default_rng(seed).normal(size=2)

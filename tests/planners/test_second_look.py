@@ -23,7 +23,7 @@ def at_the_edge(count=4000):
 
 def planner(task, second_look, threads=1, **more):
     settings = MacroDespotSettings.advised(task, scenarios=5, second_look=second_look, threads=threads, **more)
-    return mp.MacroDespot(task, settings=settings, budget=mp.Budget(steps=200_000))
+    return mp.MacroDespot(task, settings=settings, budget=mp.Budget(steps=20_000))
 
 
 def lucky_seed(task, states):
@@ -44,7 +44,7 @@ def test_a_stop_that_is_right_in_all_scenarios_alone_is_not_chosen():
     assert careful.choice != hasty.choice
     assert 80.0 < careful.value < 100.0
     np.testing.assert_array_equal(careful.values, hasty.values)  # they are what the search has found
-    assert hasty.steps < careful.steps <= hasty.steps * 1.1 + 5000
+    assert hasty.steps < careful.steps <= hasty.steps + 5000
 
 
 def test_it_takes_a_small_part_of_a_budget_in_steps_and_sees_no_less_than_the_search():
