@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from magic_pomdp.core.settings import Range as Range
     from magic_pomdp.core.settings import setting as setting
     from magic_pomdp.core.views import borrow as borrow
+    from magic_pomdp.planners.explaining import Alternative as Alternative
+    from magic_pomdp.planners.explaining import Explanation as Explanation
     from magic_pomdp.planners.macro_despot import DespotSettings as DespotSettings
     from magic_pomdp.planners.macro_despot import MacroDespot as MacroDespot
     from magic_pomdp.planners.macro_despot import MacroDespotSettings as MacroDespotSettings
@@ -30,9 +32,11 @@ if TYPE_CHECKING:
     from magic_pomdp.planners.tree_top import TreeView as TreeView
 
 __all__ = [
+    "Alternative",
     "Budget",
     "CannotPlan",
     "DespotSettings",
+    "Explanation",
     "MacroDespot",
     "MacroDespotSettings",
     "Plan",
@@ -64,6 +68,10 @@ __getattr__, __dir__ = lazy_names(
             "setting",
         ),
         "core.views": ("borrow",),
+        "planners.explaining": (
+            "Alternative",
+            "Explanation",
+        ),
         "planners.macro_despot": (
             "DespotSettings",
             "MacroDespot",

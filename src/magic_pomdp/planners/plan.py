@@ -9,6 +9,7 @@ import numpy as np
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.task import Task
+from magic_pomdp.planners.explaining import Explanation, explain
 
 GAP_CLOSED, BUDGET_USED, TREE_FULL = "gap closed", "budget used", "tree full"
 
@@ -83,6 +84,11 @@ class Plan:
     def cut_short(self) -> bool:
         """Whether the search ended early because its memory was full; the plan is valid all the same."""
         return self.stopped_by == TREE_FULL
+
+    def explain(self) -> Explanation:
+        """Why this macro-action: what each other one would lose, and what might still be better. `print` it to read it
+        in words; its `alternatives` are the same as data."""
+        return explain(self)
 
 
 class Planner(Protocol):
