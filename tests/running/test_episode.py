@@ -303,6 +303,23 @@ def test_a_robot_that_plans_ahead_waits_a_single_step_for_its_first_plan(budget,
     assert record.total_return == 7.0
 
 
+class Patient(Hurried):
+    """It waits for as long as a macro-action takes."""
+
+    def steps_without_plan(self, length):
+        return length
+
+
+@pytest.mark.jit_off
+@pytest.mark.parametrize(("length", "waits"), [(3, 3), (None, 1)])
+def test_a_task_may_wait_for_a_whole_macro_action(length, waits):
+    planner, seen = Noting(np.ones((3, 1)), Budget(seconds=5.0)), []
+    planner.macro_length = length
+    run_episode(Patient(wall=99.0, waiting=0.5), planner, watch=seen.append, plans_ahead=True)
+    assert [moment.action[0] for moment in seen[1:]] == [0.5] * waits + [1.0] * (7 - waits)
+    assert planner.asked[0] == Budget(seconds=pytest.approx(0.2 * waits))
+
+
 @pytest.mark.parametrize(
     ("task", "budget", "concurrent"),
     [

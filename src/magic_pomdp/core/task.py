@@ -119,6 +119,10 @@ class Task(Parametrised, PlanningHints, LearningHints, Look):
         """What a robot does that has no plan yet, in a task that does not wait; shape (action_size,)."""
         return np.zeros(self.action_size)
 
+    def steps_without_plan(self, length: int) -> int:
+        """For how many steps a robot does that while its first plan is made, of a macro-action of a length."""
+        return 1
+
     # ---------------------------------------------------------------------------------------------------- results
 
     def statistics(self, context: np.ndarray, states: np.ndarray) -> Mapping[str, float | np.ndarray]:

@@ -83,8 +83,8 @@ class Episode:
     updates the belief, until it is `over`. Its luck depends on (seed, episode) alone, if the world's does.
 
     If `plans_ahead`, each macro-action is planned before the one before it is carried out, for the belief expected at
-    its end, as if both happened at the same time; for one step, in which the first plan is made, the robot does what
-    the task says it does without one.
+    its end, as if both happened at the same time; at first, while the first plan is made, the robot does what the task
+    says it does without one.
     """
 
     def __init__(
@@ -112,7 +112,8 @@ class Episode:
         self.rewards: list[float] = []
         self.plan: Plan | None = None
         """The plan being carried out, or the last one that was."""
-        self.next_plan: Plan | None = _without_plan(task) if self.plans_ahead else None
+        self._waiting = task.steps_without_plan(longest_macro_action(planner) or 1)
+        self.next_plan: Plan | None = _without_plan(task, self._waiting) if self.plans_ahead else None
         self._done = 0  # actions of the plan that are carried out
         self._plans: list[Plan] = []
         self._errors: list[float] = []
@@ -221,7 +222,8 @@ class Episode:
     def _make_plan(self, situation: Belief | np.ndarray, budget: Budget | None) -> Plan:
         seed = stream_key(self.seed, self.number, PLANNING, self.steps)
         if self.plans_ahead and not self._plans:
-            budget = _in_one_step(self.task, budget or getattr(self.planner, "budget", None))
+            given_time = self.task.plan_seconds(self._waiting)
+            budget = _within(given_time, budget or getattr(self.planner, "budget", None))
         given = {} if budget is None else {"budget": budget}
         plan = self.planner.plan(situation, self.context, seed=seed, **given)
         if len(plan.macro_action) == 0:
@@ -288,17 +290,17 @@ def longest_macro_action(planner: Planner) -> int | None:
     return getattr(planner, "macro_length", None) if macro_actions is None else int(macro_actions.lengths.max())
 
 
-def _in_one_step(task: Task, budget: Budget | None) -> Budget | None:
-    """The budget of the first plan, for which the robot waits: at most the time of a single step."""
+def _within(seconds: float, budget: Budget | None) -> Budget | None:
+    """The budget of the first plan, for which the robot waits: at most so much time."""
     if budget is None or budget.seconds is None:
         return budget
-    return Budget(seconds=min(budget.seconds, task.plan_seconds(1)))
+    return Budget(seconds=min(budget.seconds, seconds))
 
 
-def _without_plan(task: Task) -> Plan:
-    """What the robot does in the step in which it makes its first plan."""
+def _without_plan(task: Task, steps: int) -> Plan:
+    """What the robot does in the steps in which it makes its first plan."""
+    action = check_vector(task.action_without_plan(), task.action_size, "action without a plan")
     return Plan(
-        check_vector(task.action_without_plan(), task.action_size, "action without a plan")[None],
-        choice=NOT_PLANNED, value=0.0, lower=None, upper=None, trials=0, nodes=0, depth=0, steps=0, seconds=0.0,
-        stopped_by=BUDGET_USED,
+        np.tile(action, (steps, 1)), choice=NOT_PLANNED, value=0.0, lower=None, upper=None, trials=0, nodes=0, depth=0,
+        steps=0, seconds=0.0, stopped_by=BUDGET_USED,
     )  # fmt: skip

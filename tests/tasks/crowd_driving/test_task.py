@@ -371,6 +371,12 @@ def test_planning_while_driving_begins_with_standing_still():
     assert task.plan_seconds(3) == pytest.approx(0.5)
 
 
+@VARIANTS
+def test_only_the_published_program_stands_still_for_a_whole_macro_action(variant):
+    task = small(variant=variant)
+    assert [task.steps_without_plan(length) for length in (1, 3)] == ([1, 3] if variant == "reference" else [1, 1])
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

@@ -349,6 +349,10 @@ class CrowdDriving(OwnCar):
         """While a macro-action is carried out, less 0.1 s for the belief."""
         return round(DURATION * length - 0.1, 3)
 
+    def steps_without_plan(self, length: int) -> int:
+        """One; with `reference` a whole macro-action, as in the published program."""
+        return length if self.reference else 1
+
     def statistics(self, context: np.ndarray, states: np.ndarray) -> dict[str, float | np.ndarray]:
         """Metres along the path, which steps ended slower than 3 m/s, and what a failure was."""
         last = states[-1]
