@@ -101,7 +101,7 @@ def _serve(connection: Connection, descriptors: int | None) -> None:
 
 class Tab:
     """A tab of the page. It takes in what it is told in a thread of its own, and keeps the seconds of plans that used
-    their time (others had nothing left to search); one that plays begins the next episode whenever one is over."""
+    nearly all of their time (a second look may need less than its share, others had nothing left to search); one that plays begins the next episode whenever one is over."""
 
     def __init__(self, page: Page, plays: bool = False) -> None:
         own, query = page.url.split("/?")
@@ -135,7 +135,7 @@ class Tab:
                     with self._changed:
                         if "plan" in news:
                             self.plans += 1
-                            if number and news["plan"]["seconds"] >= 0.99 * SECONDS:  # the first is of before
+                            if number and news["plan"]["seconds"] >= 0.9 * SECONDS:  # the first is of before
                                 self.seconds.append(news["plan"]["seconds"])
                         self.episodes += "episode" in news
                         self.answers += bool(news.get("trouble"))
