@@ -101,7 +101,8 @@ def _serve(connection: Connection, descriptors: int | None) -> None:
 
 class Tab:
     """A tab of the page. It takes in what it is told in a thread of its own, and keeps the seconds of plans that used
-    nearly all of their time (a second look may need less than its share, others had nothing left to search); one that plays begins the next episode whenever one is over."""
+    nearly all of their time (a second look may need less than its share, others had nothing left to search); one that
+    plays begins the next episode whenever one is over."""
 
     def __init__(self, page: Page, plays: bool = False) -> None:
         own, query = page.url.split("/?")
