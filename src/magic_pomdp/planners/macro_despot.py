@@ -105,7 +105,7 @@ class DespotSettings(PlannerSettings):
     second_look: int = setting(
         1_000,
         "Particles on which the macro-action that would be chosen is run once more, before it is: what did best on the "
-        "scenarios of the search may have had their luck. 0 leaves it at that.",
+        "scenarios of the search may have had their luck. 0 leaves it at that, and so do no more than the scenarios.",
         short=None,
         at_least=0,
         at_most=1_000_000,
@@ -255,13 +255,43 @@ class MacroDespot:
         return macro_actions
 
     def _search(self, planned: "_Situation", budget: Budget, started: float, keep_tree: bool) -> Plan:
-        """Extend the tree until so many steps are simulated in it, or so many seconds have passed."""
-        context, choices, macro_actions = planned.context, planned.choices, planned.macro_actions
+        """Extend the tree until so many steps are simulated in it, or so many seconds have passed, and choose."""
         budget = self._punctuality.search_budget(budget)
-        end = deadline_of(budget, started)
+        self._planned, self._looked = None, 0  # should the search fail, there is none to go on with
+        finished = self._extend(planned, budget, started)
+        chosen = self._choose(planned, budget, started)
+        self._planned = planned
+        searched = time.perf_counter()
+        macro_actions, counters, root = (
+            planned.macro_actions,
+            plain(self._tree.counters[0]),
+            plain(self._tree.nodes[ROOT]),
+        )
+        plan = Plan(
+            macro_action=macro_actions.actions[chosen.macro, : macro_actions.lengths[chosen.macro]].copy(),
+            choice=chosen.macro,
+            value=chosen.value,
+            lower=root.lower,
+            upper=root.upper,
+            trials=counters.trials,
+            nodes=counters.expansions,
+            depth=counters.depth,
+            steps=counters.steps + self._looked,
+            seconds=time.perf_counter() - started,
+            stopped_by=TREE_FULL if counters.full else GAP_CLOSED if finished else BUDGET_USED,
+            values=chosen.values,
+            uppers=chosen.uppers,
+            macro_actions=macro_actions,
+            tree=snapshot(self._tree) if keep_tree else None,
+        )
+        self._punctuality.plan_is_made(searched)
+        return plan
+
+    def _extend(self, planned: "_Situation", budget: Budget, started: float) -> bool:
+        """Extend the tree within the budget, less what second looks may take; whether its gap is closed."""
         if budget.seconds is not None and len(planned.particles) > 0:
             budget = Budget(seconds=(1.0 - SHARE) * budget.seconds)
-        deadline = deadline_of(budget, started)
+        context, choices, deadline = planned.context, planned.choices, deadline_of(budget, started)
 
         def run(thread: int, step_limit: int, helped: int = MY_OWN) -> bool:
             return extend(
@@ -277,48 +307,29 @@ class MacroDespot:
                 helped,
             )
 
-        self._planned, self._looked = None, 0  # should the search fail, there is none to go on with
         if not self._compiled:
             run_on_particles(
-                self._tasks[0], context, choices, self._desks[0], planned.particles, 0, 0, planned.key, end
+                self._tasks[0], context, choices, self._desks[0], planned.particles, 0, 0, planned.key, deadline
             )
             self._compiled = run(0, 0, NO_SEARCH)  # by this thread, which can be interrupted
         with self._team.helping(lambda number, search: run(number, 0, search)):
-            finished = spend(budget, started, self._tree.counters, lambda step_limit: run(0, step_limit))
-        counters, root = plain(self._tree.counters[0]), plain(self._tree.nodes[ROOT])
+            return spend(budget, started, self._tree.counters, lambda step_limit: run(0, step_limit))
+
+    def _choose(self, planned: "_Situation", budget: Budget, started: float) -> "_Choice":
+        """The macro-action that the tree thinks best, also at a second look."""
+        root, count = plain(self._tree.nodes[ROOT]), len(planned.macro_actions)
         if not math.isfinite(root.upper):
             bound = f"The upper bound of {task_name(self.task)}"
             raise ValueError(f"{bound} must be finite, but is {root.upper} on average for this belief.")
-        self._planned = planned
-        values, uppers = np.full(len(macro_actions), -np.inf), np.full(len(macro_actions), root.upper)
-        choice, value = root.default_macro, root.default_value
-        if root.first_branch != NO_BRANCH:
-            branches = self._tree.branches[root.first_branch : root.first_branch + len(macro_actions)]
-            values, uppers = branches["lower"].copy(), branches["upper"].copy()
-            worth = values.copy()
-            worth[choice] = max(worth[choice], value)
-            choice = choose(worth, partial(first_look, self._tree), partial(self._second_look, planned, budget, end))
-            value = float(worth[choice])
-        searched = time.perf_counter()
-        plan = Plan(
-            macro_action=macro_actions.actions[choice, : macro_actions.lengths[choice]].copy(),
-            choice=choice,
-            value=value,
-            lower=root.lower,
-            upper=root.upper,
-            trials=counters.trials,
-            nodes=counters.expansions,
-            depth=counters.depth,
-            steps=counters.steps + self._looked,
-            seconds=time.perf_counter() - started,
-            stopped_by=TREE_FULL if counters.full else GAP_CLOSED if finished else BUDGET_USED,
-            values=values,
-            uppers=uppers,
-            macro_actions=macro_actions,
-            tree=snapshot(self._tree) if keep_tree else None,
-        )
-        self._punctuality.plan_is_made(searched)
-        return plan
+        if root.first_branch == NO_BRANCH:
+            values, uppers = np.full(count, -np.inf), np.full(count, root.upper)
+            return _Choice(root.default_macro, root.default_value, values, uppers)
+        branches = self._tree.branches[root.first_branch : root.first_branch + count]
+        worth = branches["lower"].copy()
+        worth[root.default_macro] = max(worth[root.default_macro], root.default_value)
+        look = partial(self._second_look, planned, budget, deadline_of(budget, started))
+        macro = choose(worth, partial(first_look, self._tree), look)
+        return _Choice(macro, float(worth[macro]), branches["lower"].copy(), branches["upper"].copy())
 
     def _second_look(self, planned: "_Situation", budget: Budget, end: int, macro: int) -> Look | None:
         """What comes of a macro-action on more particles; None if there is no time to see more than the search has."""
@@ -345,6 +356,17 @@ class _Situation(NamedTuple):
     """For second looks, shape (count, S)."""
     key: np.uint64
     """What chance in second looks follows from."""
+
+
+class _Choice(NamedTuple):
+    """What a search comes to."""
+
+    macro: int
+    value: float
+    values: np.ndarray
+    """Of each macro-action, shape (count,): what it is worth for sure; −∞ if there was no time to look at it."""
+    uppers: np.ndarray
+    """What each may be worth at most."""
 
 
 def _policy(task: Task, wanted: Literal["guided", "greedy", "random"] | None) -> Literal["guided", "greedy", "random"]:
