@@ -9,7 +9,7 @@ from numba import njit
 from magic_pomdp import Belief, Outcome, Task
 from magic_pomdp.core.parameters import parameter_values
 from magic_pomdp.core.task import REQUIRED, task_name
-from magic_pomdp.planners.macro_despot import MacroDespotSettings
+from magic_pomdp.planners.despot_settings import MacroDespotSettings
 from magic_pomdp.tasks.tiger import Tiger
 
 pytestmark = pytest.mark.jit_off

@@ -4,7 +4,7 @@ import numpy as np
 
 import magic_pomdp as mp
 from magic_pomdp.core.belief import BeliefSettings
-from magic_pomdp.planners.macro_despot import MacroDespotSettings
+from magic_pomdp.planners.despot_settings import MacroDespotSettings
 from magic_pomdp.random import normal, uniform
 
 

@@ -87,6 +87,14 @@ class MacroActions:
             row[: len(sequence)] = sequence
         return MacroActions(padded, np.array([len(sequence) for sequence in sequences.values()]))
 
+    def before(self, others: "MacroActions") -> "MacroActions":
+        """These for the first choice of a plan alone, and then those of another set as they are there."""
+        longest = max(self.actions.shape[1], others.actions.shape[1])
+        actions = np.zeros((len(self) + len(others), longest, others.actions.shape[2]))
+        actions[: len(self), : self.actions.shape[1]] = self.actions
+        actions[len(self) :, : others.actions.shape[1]] = others.actions
+        return MacroActions(actions, np.concatenate([self.lengths, others.lengths]), len(self) + others.first_only)
+
     def add(self, sequence: np.ndarray) -> "MacroActions":
         """This set and one more macro-action, of any length; sequence (length, action_size)."""
         sequence = np.atleast_2d(np.asarray(sequence, dtype=np.float64))

@@ -1,5 +1,6 @@
 """What a training's workers do: run episodes with the generator as it is now, and bring back the experience."""
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,11 +13,12 @@ from magic_pomdp.core.randomness import new_stream, stream_key
 from magic_pomdp.core.saving import save_bytes
 from magic_pomdp.core.task import Task
 from magic_pomdp.learning.replay import Experience
-from magic_pomdp.macros.spaces import MacroSpace
-from magic_pomdp.magic.generator import Features, Generator, draw_normal, place
-from magic_pomdp.magic.planner import MagicPlanner
+from magic_pomdp.macros.spaces import MacroSpace, place
+from magic_pomdp.magic.generator import Features, Generator, draw_normal
+from magic_pomdp.magic.planner import MagicPlanner, MagicSettings
 from magic_pomdp.magic.shape import GeneratorShape
-from magic_pomdp.planners.macro_despot import MacroDespot, MacroDespotSettings
+from magic_pomdp.planners.despot_settings import MacroDespotSettings
+from magic_pomdp.planners.macro_despot import MacroDespot
 from magic_pomdp.planners.plan import Budget, Plan
 from magic_pomdp.running.episode import EpisodeRecord, run_episode
 from magic_pomdp.running.evaluating import warm_up
@@ -144,7 +146,12 @@ class Collector:
     def __init__(self, setup: Collecting) -> None:
         self.setup, self.task = setup, setup.task
         self.source = DrawnParameters(setup)
-        self.planner = MagicPlanner(setup.task, source=self.source)
+        advised = MagicSettings.advised(setup.task)
+        self.planner = MagicPlanner(setup.task, advised, source=self.source)
+        unrefined = dataclasses.replace(advised, refine=0.0)  # values of the very set that was drawn teach more
+        self._teacher = (
+            MagicPlanner(setup.task, unrefined, source=self.source) if advised.refine > 0.0 else self.planner
+        )
         self._rows: list[tuple[np.ndarray | float, ...]] = []
 
     def run(self, job: EpisodeJob) -> Collected:
@@ -171,20 +178,19 @@ class Collector:
             budget = Budget(steps=self.setup.evaluation_steps)
             return self._handcrafted.plan(belief, context, budget=budget, seed=seed)
         budget = budget or Budget(steps=self.setup.plan_steps if training else self.setup.evaluation_steps)
-        plan = self.planner.plan(belief, context, budget=budget, seed=seed)
-        if training:
-            self._rows.append(self._learned())
+        if not training:
+            return self.planner.plan(belief, context, budget=budget, seed=seed)
+        plan = self._teacher.plan(belief, context, budget=budget, seed=seed)
+        self._rows.append(self._learned(plan))
         return plan
 
     @cached_property
     def _handcrafted(self) -> MacroDespot:
         return MacroDespot(self.task, settings=MacroDespotSettings.of_lengths(self.task, self.setup.handcrafted))
 
-    def _learned(self) -> tuple[np.ndarray | float, ...]:
-        """An experience of one plan: what the search found with the parameters that were drawn for it, whatever other
-        actions the planner has tried."""
-        found, source = self.planner.searched, self.source
-        assert found is not None
+    def _learned(self, found: Plan) -> tuple[np.ndarray | float, ...]:
+        """An experience of one plan: what the search found with the parameters that were drawn for it."""
+        source = self.source
         assert found.values is not None
         drawn, fixed = np.split(found.values, [source.space.count])
         floor = fixed.max(initial=-np.inf)

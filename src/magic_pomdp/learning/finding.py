@@ -16,7 +16,8 @@ from magic_pomdp.core.task import Task
 from magic_pomdp.learning.collecting import PROBE, purpose_seed
 from magic_pomdp.learning.question import read_question
 from magic_pomdp.learning.settings import SETTINGS, TrainSettings
-from magic_pomdp.planners.macro_despot import MacroDespot, MacroDespotSettings
+from magic_pomdp.planners.despot_settings import MacroDespotSettings
+from magic_pomdp.planners.macro_despot import MacroDespot
 from magic_pomdp.planners.plan import Budget
 from magic_pomdp.running.episode import run_episode
 from magic_pomdp.running.evaluating import warm_up

@@ -12,7 +12,7 @@ from magic_pomdp.core.settings import Settings, SettingValue, setting
 from magic_pomdp.core.task import Task
 from magic_pomdp.macros.spaces import MOST_LENGTH
 from magic_pomdp.magic.shape import MOST_PARTICLES, Conditioning
-from magic_pomdp.planners.macro_despot import MacroDespotSettings
+from magic_pomdp.planners.despot_settings import MacroDespotSettings
 
 CriticKind = Literal["set", "flat"]
 """How a critic sees macro-actions."""

@@ -158,6 +158,16 @@ class HeldActionSpace:
         return 0.5 * (least + most), 0.5 * (most - least)
 
 
+def place(parameters: np.ndarray, kind: Kind) -> np.ndarray:
+    """Bring free numbers to where parameters lie: normalise a sphere's, clip a box's; shape (…, size)."""
+    if kind == "sphere and length":
+        parts = place(parameters[..., :-1], "sphere"), place(parameters[..., -1:], "box")
+        return np.concatenate(parts, axis=-1)
+    if kind == "box":
+        return np.asarray(np.clip(parameters, -1.0, 1.0))
+    return np.asarray(parameters / np.maximum(np.linalg.norm(parameters, axis=-1, keepdims=True), 1e-9))
+
+
 def check_length(length: int) -> None:
     """Refuse a macro-action without actions, and one for which there would be no room."""
     if length < 1:

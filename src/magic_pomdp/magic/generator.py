@@ -15,7 +15,7 @@ from magic_pomdp.core.compiling import kernel
 from magic_pomdp.core.randomness import normal
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
-from magic_pomdp.macros.spaces import Kind
+from magic_pomdp.macros.spaces import place
 from magic_pomdp.magic.shape import GeneratorShape
 from magic_pomdp.planners.search import check_situation
 
@@ -87,16 +87,6 @@ class Generator:
         low, high = np.log(shape.std_range)
         std = np.exp(0.5 * (low + high) + 0.5 * (high - low) * np.tanh(output[shape.count * shape.size :]))
         return output[: shape.count * shape.size].reshape(shape.count, shape.size), std
-
-
-def place(parameters: np.ndarray, kind: Kind) -> np.ndarray:
-    """Bring free numbers to where parameters lie: normalise a sphere's, clip a box's; shape (…, size)."""
-    if kind == "box":
-        return np.clip(parameters, -1.0, 1.0)
-    if kind == "sphere and length":
-        parts = place(parameters[..., :-1], "sphere"), place(parameters[..., -1:], "box")
-        return np.concatenate(parts, axis=-1)
-    return parameters / np.maximum(np.linalg.norm(parameters, axis=-1, keepdims=True), 1e-9)
 
 
 def draw_normal(random: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

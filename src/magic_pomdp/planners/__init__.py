@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from magic_pomdp.core.settings import Range as Range
     from magic_pomdp.core.settings import setting as setting
     from magic_pomdp.core.views import borrow as borrow
+    from magic_pomdp.planners.despot_settings import DespotSettings as DespotSettings
+    from magic_pomdp.planners.despot_settings import MacroDespotSettings as MacroDespotSettings
     from magic_pomdp.planners.explaining import Alternative as Alternative
     from magic_pomdp.planners.explaining import Explanation as Explanation
-    from magic_pomdp.planners.macro_despot import DespotSettings as DespotSettings
     from magic_pomdp.planners.macro_despot import MacroDespot as MacroDespot
-    from magic_pomdp.planners.macro_despot import MacroDespotSettings as MacroDespotSettings
     from magic_pomdp.planners.plan import Budget as Budget
     from magic_pomdp.planners.plan import Plan as Plan
     from magic_pomdp.planners.plan import Planner as Planner
@@ -72,11 +72,11 @@ __getattr__, __dir__ = lazy_names(
             "Alternative",
             "Explanation",
         ),
-        "planners.macro_despot": (
+        "planners.despot_settings": (
             "DespotSettings",
-            "MacroDespot",
             "MacroDespotSettings",
         ),
+        "planners.macro_despot": ("MacroDespot",),
         "planners.plan": (
             "Budget",
             "Plan",

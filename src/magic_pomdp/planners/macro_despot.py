@@ -1,12 +1,11 @@
 """Macro-DESPOT (Lee, Cai, Hsu 2021), after DESPOT (Somani et al. 2013; Ye et al. 2017).
 
-What can be set, and the planner; the algorithm is in `trials.py`. DESPOT is the same with macro-actions of length 1.
+The planner; the algorithm is in `trials.py`. DESPOT is the same with macro-actions of length 1.
 """
 
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -15,22 +14,24 @@ import numpy as np
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import stream_key
-from magic_pomdp.core.settings import Range, setting
 from magic_pomdp.core.task import Task, task_name
+from magic_pomdp.macros.variations import Variations
 from magic_pomdp.planners.default_policy import GREEDY, GREEDY_SAMPLE, GUIDED, RANDOM, Choices, make_choices
+from magic_pomdp.planners.despot_settings import DespotSettings, MacroDespotSettings
 from magic_pomdp.planners.plan import BUDGET_USED, GAP_CLOSED, TREE_FULL, Budget, Plan
+from magic_pomdp.planners.refining import EACH, ENOUGH, VARIED, refined
 from magic_pomdp.planners.registry import PlannerEntry
 from magic_pomdp.planners.search import (
     Punctuality,
     check_macro_actions,
     check_situation,
     deadline_of,
+    part_of,
     plain,
     spend,
     turn_to_plan,
 )
 from magic_pomdp.planners.second_look import SHARE, Look, choose, evenly_spread, first_look, run_on_particles
-from magic_pomdp.planners.settings import DEEPEST_SEARCH, PlannerSettings, room_for_nodes
 from magic_pomdp.planners.team import NO_SEARCH, Team, default_threads
 from magic_pomdp.planners.tree import (
     NO_BRANCH,
@@ -45,117 +46,9 @@ from magic_pomdp.planners.tree import (
 )
 from magic_pomdp.planners.trials import MY_OWN, Rules, extend, plant
 
-_SECOND_LOOK = 1
-"""The stream, below a plan's seed, of second looks."""
+_SECOND_LOOK, _REFINING = 1, 2
+"""The streams, below a plan's seed, of second looks and of variations."""
 _POLICIES = {"guided": GUIDED, "greedy": GREEDY, "random": RANDOM}
-
-
-@dataclass(frozen=True)
-class DespotSettings(PlannerSettings):
-    """What can be set about DESPOT, and about every planner that searches as it does."""
-
-    scenarios: int = setting(
-        100,
-        "K, how many sampled futures all nodes of a search share.",
-        short="K",
-        at_least=1,
-        at_most=1_000_000,
-        tuned=Range(5, 500, logarithmic=True),
-    )
-    search_depth: int = setting(
-        60, "D, how many primitive steps to look ahead.", short="D", at_least=1, at_most=DEEPEST_SEARCH
-    )
-    xi: float = setting(
-        0.95,
-        "ξ, the share of the root's gap that a trial leaves alone.",
-        short="xi",
-        above=0.0,
-        at_most=1.0,
-        tuned=Range(0.5, 1.0),
-    )
-    default_policy: Literal["guided", "greedy", "random"] | None = setting(
-        None,
-        "Whose earnings are the search's first lower bounds: guided by the task, greedy in its upper bound, or the "
-        "paper's random macro-actions.",
-        default_words="guided if the task has a guide, else greedy",
-    )
-    discount: float | None = setting(
-        None,
-        "γ of the search. Who is judged by undiscounted returns does better with a γ that is nearer to 1 than the "
-        "task's: with 0.98, a robot risks one failure in a hundred to save a step.",
-        short="gamma",
-        above=0.0,
-        at_most=1.0,
-        default_words="the task's own",
-    )
-    regularisation: float = setting(
-        0.0,
-        "λ, what each macro-action that the search adds to its default policy must gain in the mean of all scenarios, "
-        "for fewer plans that fit the scenarios' luck alone; a plan's values are net of it.",
-        short="lambda",
-        at_least=0.0,
-    )
-    threads: int | None = setting(
-        None,
-        "Threads of one search. With a budget in primitive steps, plans are the same with any number.",
-        default_words="all cores; one in a worker process",
-        at_least=1,
-        at_most=1_000,
-    )
-    second_look: int = setting(
-        1_000,
-        "Particles on which the macro-action that would be chosen is run once more, before it is: what did best on the "
-        "scenarios of the search may have had their luck. 0 leaves it at that, and so do no more than the scenarios.",
-        short=None,
-        at_least=0,
-        at_most=1_000_000,
-    )
-    tree_nodes: int = room_for_nodes(500_000)
-
-    def handcrafted(self, task: Task) -> MacroActions:
-        """The task's handcrafted macro-actions of these settings' length."""
-        return task.macro_actions(self.length(task))
-
-
-@dataclass(frozen=True)
-class MacroDespotSettings(DespotSettings):
-    """What can be set about Macro-DESPOT."""
-
-    macro_length: int = setting(
-        1, "Length of the longest macro-actions.", short=None, at_least=1, at_most=DEEPEST_SEARCH
-    )
-    shorter: str = setting(
-        "none",
-        "Lengths of more macro-actions like them, such as 6,2; those that are not shorter are left out.",
-        short="shorter",
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for word in self._shorter_words():
-            if not word.isdecimal() or not 1 <= int(word) <= DEEPEST_SEARCH:
-                raise ValueError(f"The setting shorter is none or some lengths, such as 6,2, not {self.shorter!r}.")
-
-    @classmethod
-    def of_lengths(cls, task: Task, lengths: Sequence[int]) -> "MacroDespotSettings":
-        """What a task advises, but for handcrafted macro-actions of these lengths, the longest first."""
-        return cls.advised(task, macro_length=lengths[0], shorter=",".join(map(str, lengths[1:])) or "none")
-
-    def length(self, task: Task) -> int:
-        return self.macro_length
-
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        """Of all macro-actions, the longest first."""
-        shorter = {int(word) for word in self._shorter_words()}
-        return self.macro_length, *sorted((one for one in shorter if one < self.macro_length), reverse=True)
-
-    def handcrafted(self, task: Task) -> MacroActions:
-        """The task's handcrafted macro-actions of all lengths."""
-        return MacroActions.union([task.macro_actions(length) for length in self.lengths])
-
-    def _shorter_words(self) -> list[str]:
-        return [] if self.shorter == "none" else self.shorter.split(",")
 
 
 class MacroDespot:
@@ -188,11 +81,14 @@ class MacroDespot:
             self._model = replace(task, discount=self.settings.discount)
         self._team = Team(self.settings.threads or min(default_threads(), len(self.macro_actions)))
         self._tree = new_tree(task, chosen.scenarios, chosen.tree_nodes, chosen.search_depth, self._team.board)
-        self._bench = new_bench(task, chosen.scenarios, len(self.macro_actions))
+        more = VARIED * EACH if chosen.refine > 0.0 else 0
+        self._bench = new_bench(task, chosen.scenarios, len(self.macro_actions) + more)
         self._desks = [new_desk(task, chosen.scenarios, GREEDY_SAMPLE) for _ in range(self._team.threads)]
         moments = chosen.scenarios * (chosen.search_depth + self.macro_actions.actions.shape[1])
         self._tasks = [self._model.for_search(moments) for _ in range(self._team.threads)]
         self._planned: _Situation | None = None
+        self._beside = 0  # primitive steps of the plan that were not made in its tree
+        self._known_variations: tuple[MacroActions, Variations] | None = None
         self._turn, self._punctuality = turn_to_plan(), Punctuality()
         self._compiled = False
 
@@ -202,27 +98,30 @@ class MacroDespot:
         context: np.ndarray | None = None,
         *,
         macro_actions: MacroActions | None = None,
+        variations: Variations | None = None,
         budget: Budget | None = None,
         seed: int | np.uint64 = 0,
         keep_tree: bool = False,
     ) -> Plan:
         """Choose a macro-action for a belief, or for its particles, shape (n, state_size), in a context.
 
-        `macro_actions` and `budget` replace the planner's own for this plan; the same seed and a budget in primitive
-        steps give the same plan on every machine. `keep_tree` copies the tree into the plan.
+        `macro_actions` and `budget` replace the planner's own for this plan; `variations` tell how to refine those
+        macro-actions. The same seed and a budget in primitive steps give the same plan on every machine. `keep_tree`
+        copies the tree into the plan.
         """
         started = time.perf_counter()
         particles, known = check_situation(self.task, belief, context)
         macro_actions = self.macro_actions if macro_actions is None else self._check(macro_actions)
-        choices = make_choices(self._model, macro_actions)
+        choices, budget = make_choices(self._model, macro_actions), budget or self.budget
         with self._turn:
-            self._planned = None  # should this belief be refused, there is no search to go on with
-            if len(macro_actions) > len(self._bench.moved):
-                self._bench = new_bench(self.task, self.settings.scenarios, len(macro_actions))
-            plant(self._tree, self._desks[0], particles, stream_key(seed))
+            self._planned, self._beside = None, 0  # should this belief be refused, there is no search to go on with
             spread = evenly_spread(particles, self.settings.second_look)
-            situation = _Situation(known, choices, macro_actions, spread, stream_key(seed, _SECOND_LOOK))
-            return self._search(situation, budget or self.budget, started, keep_tree)
+            situation = _Situation(known, choices, macro_actions, spread, seed)
+            self._plant(situation, particles)
+            if self.settings.refine > 0.0:
+                variations = variations or self._variations_of(macro_actions)
+                situation, budget = self._refine(situation, particles, variations, budget, started)
+            return self._search(situation, budget, started, keep_tree)
 
     def go_on(self, budget: Budget, *, keep_tree: bool = False) -> Plan:
         """Search on where the last plan stopped. The new plan counts the steps of both, and the seconds of this one."""
@@ -254,19 +153,48 @@ class MacroDespot:
             )
         return macro_actions
 
+    def _variations_of(self, macro_actions: MacroActions) -> Variations:
+        if self._known_variations is None or self._known_variations[0] is not macro_actions:
+            self._known_variations = macro_actions, Variations.of_set(self.task, macro_actions)
+        return self._known_variations[1]
+
+    def _plant(self, planned: "_Situation", particles: np.ndarray) -> None:
+        """Begin a tree."""
+        if len(planned.macro_actions) > len(self._bench.moved):
+            self._bench = new_bench(self.task, self.settings.scenarios, len(planned.macro_actions))
+        plant(self._tree, self._desks[0], particles, stream_key(planned.seed))
+
+    def _refine(
+        self, planned: "_Situation", particles: np.ndarray, variations: Variations, budget: Budget, started: float
+    ) -> tuple["_Situation", Budget]:
+        """Search for a share of a budget, and begin anew with variations of what did best: what is searched then, and
+        the rest of the budget. If there was too little time, or nothing to vary, that is the search that was begun."""
+        finished = self._extend(planned, part_of(budget, self.settings.refine), started)
+        counters = plain(self._tree.counters[0])
+        if finished or counters.expansions < ENOUGH:
+            return planned, budget
+        worth, key = self._worth(len(planned.macro_actions)), stream_key(planned.seed, _REFINING)
+        macro_actions = refined(planned.macro_actions, variations, worth, key)
+        if macro_actions is planned.macro_actions:
+            return planned, budget
+        self._beside = counters.steps
+        choices = make_choices(self._model, self._check(macro_actions))
+        grown = planned._replace(choices=choices, macro_actions=macro_actions)
+        self._plant(grown, particles)
+        if budget.steps is not None:
+            budget = Budget(steps=max(1, budget.steps - self._beside))
+        return grown, budget
+
     def _search(self, planned: "_Situation", budget: Budget, started: float, keep_tree: bool) -> Plan:
         """Extend the tree until so many steps are simulated in it, or so many seconds have passed, and choose."""
         budget = self._punctuality.search_budget(budget)
-        self._planned, self._looked = None, 0  # should the search fail, there is none to go on with
+        self._planned = None  # should the search fail, there is none to go on with
         finished = self._extend(planned, budget, started)
         chosen = self._choose(planned, budget, started)
         self._planned = planned
         searched = time.perf_counter()
-        macro_actions, counters, root = (
-            planned.macro_actions,
-            plain(self._tree.counters[0]),
-            plain(self._tree.nodes[ROOT]),
-        )
+        macro_actions = planned.macro_actions
+        counters, root = plain(self._tree.counters[0]), plain(self._tree.nodes[ROOT])
         plan = Plan(
             macro_action=macro_actions.actions[chosen.macro, : macro_actions.lengths[chosen.macro]].copy(),
             choice=chosen.macro,
@@ -276,7 +204,7 @@ class MacroDespot:
             trials=counters.trials,
             nodes=counters.expansions,
             depth=counters.depth,
-            steps=counters.steps + self._looked,
+            steps=counters.steps + self._beside,
             seconds=time.perf_counter() - started,
             stopped_by=TREE_FULL if counters.full else GAP_CLOSED if finished else BUDGET_USED,
             values=chosen.values,
@@ -309,7 +237,7 @@ class MacroDespot:
 
         if not self._compiled:
             run_on_particles(
-                self._tasks[0], context, choices, self._desks[0], planned.particles, 0, 0, planned.key, deadline
+                self._tasks[0], context, choices, self._desks[0], planned.particles, 0, 0, planned.look_key, deadline
             )
             self._compiled = run(0, 0, NO_SEARCH)  # by this thread, which can be interrupted
         with self._team.helping(lambda number, search: run(number, 0, search)):
@@ -325,23 +253,31 @@ class MacroDespot:
             values, uppers = np.full(count, -np.inf), np.full(count, root.upper)
             return _Choice(root.default_macro, root.default_value, values, uppers)
         branches = self._tree.branches[root.first_branch : root.first_branch + count]
-        worth = branches["lower"].copy()
-        worth[root.default_macro] = max(worth[root.default_macro], root.default_value)
+        worth = self._worth(count)
         look = partial(self._second_look, planned, budget, deadline_of(budget, started))
         macro = choose(worth, partial(first_look, self._tree), look)
         return _Choice(macro, float(worth[macro]), branches["lower"].copy(), branches["upper"].copy())
 
+    def _worth(self, count: int) -> np.ndarray:
+        """What each macro-action is worth for the first choice, shape (count,): −∞ where nobody knows."""
+        root = plain(self._tree.nodes[ROOT])
+        if root.first_branch == NO_BRANCH:
+            return np.full(count, -np.inf)
+        worth: np.ndarray = self._tree.branches["lower"][root.first_branch : root.first_branch + count].copy()
+        worth[root.default_macro] = max(worth[root.default_macro], root.default_value)
+        return worth
+
     def _second_look(self, planned: "_Situation", budget: Budget, end: int, macro: int) -> Look | None:
         """What comes of a macro-action on more particles; None if there is no time to see more than the search has."""
-        count, scenarios = len(planned.particles), self.settings.scenarios
+        count, scenarios, key = len(planned.particles), self.settings.scenarios, planned.look_key
         if budget.steps is not None:
             affordable = int(SHARE * budget.steps) // int(planned.choices.lengths[macro])
             count = min(count, max(affordable, scenarios))
         desk = self._desks[0]
         total, running, done = run_on_particles(
-            self._tasks[0], planned.context, planned.choices, desk, planned.particles, macro, count, planned.key, end
+            self._tasks[0], planned.context, planned.choices, desk, planned.particles, macro, count, key, end
         )
-        self._looked += int(desk.steps[0])
+        self._beside += int(desk.steps[0])
         desk.steps[0] = 0
         return Look(total / done, running / done) if done >= scenarios else None
 
@@ -354,8 +290,13 @@ class _Situation(NamedTuple):
     macro_actions: MacroActions
     particles: np.ndarray
     """For second looks, shape (count, S)."""
-    key: np.uint64
-    """What chance in second looks follows from."""
+    seed: int | np.uint64
+    """What all chance follows from."""
+
+    @property
+    def look_key(self) -> np.uint64:
+        """What chance in second looks follows from."""
+        return stream_key(self.seed, _SECOND_LOOK)
 
 
 class _Choice(NamedTuple):

@@ -18,6 +18,8 @@ FIRST_SLICE = 2_000
 """Primitive steps of a timed search's first slice, before its speed is known."""
 SLICE_SECONDS = 0.001
 """How long a timed search runs before the clock is looked at again."""
+_SHORTEST = 1e-6
+"""Seconds that a search gets at least, whatever went before it."""
 MOST_DELAY = 0.001
 """Seconds that a plan may take after its search; what takes longer is not the plan's fault."""
 
@@ -83,6 +85,21 @@ class Punctuality:
         """A plan is made of a search that ended at a time. A long delay, when the machine did something else, does not
         count for much."""
         self._seconds += 0.1 * (min(MOST_DELAY, time.perf_counter() - searched) - self._seconds)
+
+
+def part_of(budget: Budget, share: float) -> Budget:
+    """A share of a budget; at least a step."""
+    if budget.seconds is not None:
+        return Budget(seconds=share * budget.seconds)
+    assert budget.steps is not None
+    return Budget(steps=max(1, int(share * budget.steps)))
+
+
+def rest_of(budget: Budget, started: float) -> Budget:
+    """What is left of a budget that has been spent since a time; always something."""
+    if budget.seconds is None:
+        return budget
+    return Budget(seconds=max(_SHORTEST, budget.seconds - (time.perf_counter() - started)))
 
 
 def deadline_of(budget: Budget, started: float) -> int:

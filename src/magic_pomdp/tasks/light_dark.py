@@ -19,7 +19,7 @@ from magic_pomdp.core.task import Task
 from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
 from magic_pomdp.magic.planner import MagicSettings
-from magic_pomdp.planners.macro_despot import MacroDespotSettings
+from magic_pomdp.planners.despot_settings import MacroDespotSettings
 from magic_pomdp.planners.pomcpow import PomcpowSettings
 
 X, Y, STEPS, OUTCOME = range(4)

@@ -17,7 +17,7 @@ from magic_pomdp.core.randomness import integer, normal, uniform
 from magic_pomdp.core.scene import Circle, Handle, Scene, Shape, Track, box, rectangle
 from magic_pomdp.core.task import Task
 from magic_pomdp.macros.stairs import StairSpace
-from magic_pomdp.planners.macro_despot import MacroDespotSettings
+from magic_pomdp.planners.despot_settings import MacroDespotSettings
 from magic_pomdp.planners.pomcpow import PomcpowSettings
 
 X, Y, OUTCOME = range(3)

@@ -16,7 +16,7 @@ from magic_pomdp.core.series import direction, exponential
 from magic_pomdp.core.task import Task
 from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
-from magic_pomdp.planners.macro_despot import MacroDespotSettings
+from magic_pomdp.planners.despot_settings import MacroDespotSettings
 from magic_pomdp.planners.pomcpow import PomcpowSettings
 from magic_pomdp.tasks.building import (
     DANGERS,

@@ -13,7 +13,7 @@ from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import uniform
 from magic_pomdp.core.scene import Circle, Scene, Shape, Text, rectangle
 from magic_pomdp.core.task import Task
-from magic_pomdp.planners.macro_despot import MacroDespotSettings
+from magic_pomdp.planners.despot_settings import MacroDespotSettings
 from magic_pomdp.planners.pomcpow import PomcpowSettings
 
 LISTEN, OPEN_LEFT, OPEN_RIGHT = range(3)

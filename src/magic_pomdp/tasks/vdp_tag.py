@@ -16,7 +16,7 @@ from magic_pomdp.core.scene import Circle, Handle, Line, Scene, Shape, Track
 from magic_pomdp.core.series import direction
 from magic_pomdp.core.task import Task
 from magic_pomdp.macros.straight import directions
-from magic_pomdp.planners.macro_despot import MacroDespotSettings
+from magic_pomdp.planners.despot_settings import MacroDespotSettings
 from magic_pomdp.planners.pomcpow import PomcpowSettings
 
 AGENT_X, AGENT_Y, TARGET_X, TARGET_Y, OUTCOME = range(5)

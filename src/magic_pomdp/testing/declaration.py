@@ -16,7 +16,7 @@ from magic_pomdp.core.settings import Settings
 from magic_pomdp.core.task import Task
 from magic_pomdp.learning.mirroring import check_mirrors
 from magic_pomdp.magic.shape import GeneratorShape
-from magic_pomdp.planners.macro_despot import MacroDespotSettings
+from magic_pomdp.planners.despot_settings import MacroDespotSettings
 from magic_pomdp.testing.finding import Broken, Finding, attempt
 
 KINDS = {**ACCEPTED, str: (str,)}

@@ -15,7 +15,7 @@ from magic_pomdp.core.functions import FUNCTIONS, Returned
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.core.task import Task
-from magic_pomdp.planners.macro_despot import MacroDespotSettings
+from magic_pomdp.planners.despot_settings import MacroDespotSettings
 from magic_pomdp.running.episode import RESERVED_STATISTICS, task_statistics
 from magic_pomdp.testing.declaration import function_arguments, handcrafted_length, primitive_actions
 from magic_pomdp.testing.finding import Broken, Finding, attempt

@@ -14,7 +14,7 @@ from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import derive, integer, seek, stream_key
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
-from magic_pomdp.planners.macro_despot import MacroDespotSettings
+from magic_pomdp.planners.despot_settings import MacroDespotSettings
 from magic_pomdp.testing.compiled import run
 from magic_pomdp.testing.declaration import function_arguments, primitive_actions
 from magic_pomdp.testing.finding import COMPILED_PATIENCE, Finding, attempt

@@ -11,7 +11,7 @@ from magic_pomdp import Belief, Budget, MacroActions, MacroDespot, make, run_epi
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.scene import Line, Polygon, plain_shapes
 from magic_pomdp.magic import MagicPlanner
-from magic_pomdp.planners.macro_despot import DespotSettings, MacroDespotSettings
+from magic_pomdp.planners.despot_settings import DespotSettings, MacroDespotSettings
 from magic_pomdp.random import new_stream
 from magic_pomdp.running.world import SimulatedWorld
 from magic_pomdp.tasks.crowd_driving.advice import SEARCH_DEPTH

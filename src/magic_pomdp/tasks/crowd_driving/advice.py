@@ -1,7 +1,7 @@
 """Settings that suit Crowd-Driving."""
 
 from magic_pomdp.core.belief import BeliefSettings
-from magic_pomdp.planners.macro_despot import MacroDespotSettings
+from magic_pomdp.planners.despot_settings import MacroDespotSettings
 from magic_pomdp.planners.pomcpow import PomcpowSettings
 
 SEARCH_DEPTH = 40
