@@ -173,7 +173,9 @@ class PuckPush(Task):
             ahead, aside, value = far, 0.0, math.log(self.moved_by_hand)
         turn, turn_weight = informed_normal(0.0, self.heading_noise, aside / far, self.bot_noise / far, random)
         length, length_weight = informed_normal(far, length_noise, ahead, self.bot_noise, random)
-        self.push(state, action, (*sin_cos(turn), max(0.0, length), *self.contact(normal(random), normal(random), random)))
+        self.push(
+            state, action, (*sin_cos(turn), max(0.0, length), *self.contact(normal(random), normal(random), random))
+        )
         reward, outcome = self.judge(context, state)
         if outcome != Outcome.RUNNING or length <= 0.0:
             return -math.inf, reward, outcome
