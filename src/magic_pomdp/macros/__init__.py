@@ -10,8 +10,8 @@ from magic_pomdp.macros.turn_and_go import TurnAndGoSpace
 __all__ = [
     "BezierSpace",
     "HeldActionSpace",
-    "ListedActionSpace",
     "LearnedLengths",
+    "ListedActionSpace",
     "MacroSpace",
     "StairSpace",
     "TurnAndGoSpace",

@@ -89,8 +89,8 @@ class SubHunt(Task):
         state[OWN_X] = state[OWN_Y] = middle
         goal, along = integer(random, len(DIRECTIONS)), integer(random, self.size)
         state[GOAL] = goal
-        state[TARGET_X] = along if goal == NORTH or goal == SOUTH else 0.0 if goal == EAST else last
-        state[TARGET_Y] = along if goal == EAST or goal == WEST else 0.0 if goal == NORTH else last
+        state[TARGET_X] = 0.0 if goal == EAST else last if goal == WEST else along
+        state[TARGET_Y] = 0.0 if goal == NORTH else last if goal == SOUTH else along
         state[AWARE], state[OUTCOME] = 0.0, Outcome.RUNNING
 
     def step(self, context, state, action, random, observation):
@@ -105,10 +105,10 @@ class SubHunt(Task):
         if state[OUTCOME] != Outcome.RUNNING:
             return 0.0, int(state[OUTCOME])
         chance, luck = uniform(random), uniform(random)
-        if action[0] == ENGAGE and self.distance(state) <= self.kill_radius:
-            if state[AWARE] == 0.0 or luck < self.aware_kill:
-                state[OUTCOME] = Outcome.SUCCESS
-                return self.kill_reward, Outcome.SUCCESS
+        hits = state[AWARE] == 0.0 or luck < self.aware_kill
+        if action[0] == ENGAGE and hits and self.distance(state) <= self.kill_radius:
+            state[OUTCOME] = Outcome.SUCCESS
+            return self.kill_reward, Outcome.SUCCESS
         if action[0] == PING:
             state[AWARE] = 1.0
         elif action[0] != ENGAGE:
