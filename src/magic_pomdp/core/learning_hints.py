@@ -31,6 +31,13 @@ class LearningHints:
     discrete_actions: ClassVar[bool | None] = None
     """Whether the rows of `actions` are all the actions there are. Default: if they are the numbers 0, 1, 2, …"""
 
+    @property
+    def is_discrete(self: "Task") -> bool:  # type: ignore[misc]
+        """Whether there are no other actions than the rows of `actions`."""
+        actions = self.actions()
+        numbered = actions.shape[1] == 1 and np.array_equal(actions[:, 0], np.arange(len(actions)))
+        return numbered if self.discrete_actions is None else self.discrete_actions
+
     def particle_features(self, context: np.ndarray, state: np.ndarray, features: np.ndarray) -> None:
         """Fill what the networks see of one particle; shape (particle_features_size,). Default: the state."""
         for i in range(len(features)):
@@ -63,10 +70,8 @@ class LearningHints:
         all its numbers free in the range of `actions`."""
         from magic_pomdp.macros.spaces import HeldActionSpace, ListedActionSpace
 
-        actions = self.actions()
-        numbered = actions.shape[1] == 1 and np.array_equal(actions[:, 0], np.arange(len(actions)))
-        discrete = numbered if self.discrete_actions is None else self.discrete_actions
-        return (ListedActionSpace if discrete else HeldActionSpace).of_actions(actions, length)
+        kind = ListedActionSpace if self.is_discrete else HeldActionSpace
+        return kind.of_actions(self.actions(), length)
 
     def mirrors(self) -> tuple[Mirror, ...]:
         """Symmetries: what the mirror images of a situation look like to the networks. Default: there are none."""
