@@ -107,8 +107,11 @@ class LaserTag(Chase):
         together = state[ROBOT] == state[OPPONENT]
         if together or observation[0] == TOGETHER:
             return 0.0 if together and observation[0] == TOGETHER else -math.inf
-        total, (met, at) = 0.0, self.beam(state)
+        met, at = self.beam(state)
+        total = 0.0
         for beam in range(len(BEAMS)):
+            if not 0.0 <= observation[beam] < MOST:
+                return -math.inf
             steps = self.steps_of(context, state, beam, met, at)
             total += self.logarithms[0 if beam < STRAIGHT else 1, steps, int(observation[beam])]
         return total

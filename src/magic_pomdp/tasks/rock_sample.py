@@ -113,7 +113,7 @@ class RockSample(Task):
 
     def draw_state(self, context, random, state):
         state[X], state[Y], state[OUTCOME] = 0.0, self.size // 2, Outcome.RUNNING
-        state[ROCKS] = integer(random, 2**self.rocks)
+        state[ROCKS] = integer(random, 1 << self.rocks)
 
     def step(self, context, state, action, random, observation):
         observation[0] = NOTHING
@@ -170,7 +170,8 @@ class RockSample(Task):
         rock = int(action[0]) - LOOK
         reliability = self.reliability_of(context, state, rock)
         is_right = (observation[0] == GOOD) == self.is_good(state, rock)
-        return math.log(reliability) if is_right else math.log(1.0 - reliability)
+        probability = reliability if is_right else 1.0 - reliability
+        return math.log(probability) if probability > 0.0 else -math.inf
 
     def observation_key(self, observation):
         return int(observation[0])
