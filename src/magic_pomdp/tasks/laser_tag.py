@@ -24,6 +24,8 @@ STRAIGHT = len(MOVES)
 """So many of them are straight, the others diagonal."""
 TOGETHER = -1.0
 """What every beam reads on the opponent's square."""
+NEVER = -1e9
+"""Instead of the logarithm of 0."""
 MOST = 20
 """No beam reads as many units."""
 
@@ -113,7 +115,10 @@ class LaserTag(Chase):
             if not 0.0 <= observation[beam] < MOST:
                 return -math.inf
             steps = self.steps_of(context, state, beam, met, at)
-            total += self.logarithms[0 if beam < STRAIGHT else 1, steps, int(observation[beam])]
+            logarithm = self.logarithms[0 if beam < STRAIGHT else 1, steps, int(observation[beam])]
+            if logarithm == NEVER:
+                return -math.inf
+            total += logarithm
         return total
 
     def observation_key(self, observation):
@@ -156,7 +161,7 @@ def _logarithms(noise: float) -> np.ndarray:
         """How likely the absolute value of the normal number is at least this."""
         return math.erfc(max(0.0, missing) / (noise * math.sqrt(2.0)))
 
-    table = np.full((2, COLUMNS + 1, MOST), -math.inf)
+    table = np.full((2, COLUMNS + 1, MOST), NEVER)
     for kind, unit in enumerate((1.0, math.sqrt(2.0))):
         for steps in range(1, COLUMNS + 1):
             for reading in range(math.ceil(steps * unit)):

@@ -46,7 +46,7 @@ class RockSample(Task):
     context_size = 1
     advice = (
         BeliefSettings(particles=20_000),
-        MacroDespotSettings(scenarios=500, search_depth=40),
+        MacroDespotSettings(scenarios=100, search_depth=40),
         PomcpowSettings(20.0, search_depth=40),
     )
 
@@ -188,14 +188,8 @@ class RockSample(Task):
                 best = max(best, value)
         return best
 
-    def guide(self, context, state, macro_actions, lengths):
-        """East and out: what is sure."""
-        for number in range(len(lengths)):
-            if macro_actions[number, 0, 0] == EAST:
-                return number
-        return 0
-
     def rollout_action(self, context, state, actions, random, action):
+        """East and out: what is sure."""
         action[0] = EAST
 
     def actions(self) -> np.ndarray:
