@@ -15,6 +15,7 @@ from magic_pomdp.core.randomness import normal, uniform
 from magic_pomdp.core.scene import Circle, Handle, Line, Scene, Shape, Track
 from magic_pomdp.core.series import direction
 from magic_pomdp.core.task import Task
+from magic_pomdp.macros.spaces import ListedActionSpace
 from magic_pomdp.macros.straight import directions
 from magic_pomdp.planners.despot_settings import MacroDespotSettings
 from magic_pomdp.planners.pomcpow import PomcpowSettings
@@ -220,6 +221,10 @@ class VdpTag(Task):
         macro_actions = MacroActions.repeat(self.actions(), length)
         macro_actions.actions[:, :-1, LOOK] = 0.0
         return macro_actions
+
+    def macro_space(self, length: int) -> ListedActionSpace:
+        """Sequences of the headings above: numbers between theirs would be no headings."""
+        return ListedActionSpace.of_actions(self.actions(), length)
 
     def scene(self, context: np.ndarray) -> Scene:
         edge, begin, end = 1.05 * self.arena, self.barrier_begin, self.barrier_end
