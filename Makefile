@@ -12,7 +12,7 @@ demo: .venv/installed
 	$(BIN)/magic-pomdp demo
 
 docs: .venv/installed
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The documentation: site/index.html"
 
 # linters and types take one core, tests in plain Python another; then all tests take both

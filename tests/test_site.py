@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 def site(tmp_path_factory):
     """The site, built as `make docs` does; a warning is an error there."""
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     return folder

@@ -23,7 +23,8 @@ from magic_pomdp.tasks.light_dark import GOAL_X, GOAL_Y, LightDark, X, Y
 FOLDER = Path(__file__).parents[1] / "pictures"
 SEED, SHOWN = 0, 3
 """Of the episodes, and which of them the pictures show."""
-BUDGET = mp.Budget(steps=300_000)
+STEPS = 300_000
+BUDGET = mp.Budget(steps=STEPS)
 SCENARIOS = 20
 COLOURS = palette("light")
 _WIDE = 2.6
@@ -70,7 +71,7 @@ def situation(axes: Axes, episode: RecordedEpisode, time: int, particles: np.nda
 def draw_belief(episode: RecordedEpisode) -> None:
     """Four moments of an episode."""
     figure, places = parts(4)
-    for axes, time in zip(places, np.linspace(0, episode.steps - 1, 4).round().astype(int), strict=True):
+    for axes, time in zip(places, (0, 6, 9, episode.steps - 1), strict=True):
         situation(axes, episode, time, episode.particles[time], f"step {time}")
     save(figure, "belief")
 
@@ -186,7 +187,7 @@ def draw_refining(task: LightDark, episode: RecordedEpisode, belief: mp.Belief) 
     """A set, and what a search adds to it."""
     figure, places = parts(2)
     settings = mp.magic.MagicSettings.advised(task, refine=0.4)
-    planner = mp.magic.MagicPlanner(task, settings, BUDGET)
+    planner = mp.magic.MagicPlanner(task, settings, mp.Budget(steps=100 * STEPS))
     before = planner.generate(belief)
     plan = planner.plan(belief, seed=SEED)
     assert plan.macro_actions is not None

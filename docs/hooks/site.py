@@ -40,13 +40,14 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def _without(entries: list, missing: set[str]) -> list:
+    """A navigation without some pages; each entry is a page, or a title with a page or with entries below it."""
     kept = []
     for entry in entries:
-        for title, inside in entry.items():
-            if isinstance(inside, list):
-                kept.append({title: _without(inside, missing)})
-            elif inside not in missing:
-                kept.append({title: inside})
+        title, inside = next(iter(entry.items())) if isinstance(entry, dict) else ("", entry)
+        if isinstance(inside, list):
+            kept.append({title: _without(inside, missing)})
+        elif inside not in missing:
+            kept.append(entry)
     return kept
 
 

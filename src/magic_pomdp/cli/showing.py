@@ -29,9 +29,9 @@ from magic_pomdp.core.saving import check_writable, make_folder
 class DemoSettings:
     """How long to look."""
 
-    episodes: int = 100
+    episodes: int = 150
     """Episodes of each planner."""
-    seconds: float = 0.01
+    seconds: float = 0.003
     """Budget of a plan in seconds."""
     seed: int = 0
     """What all chance follows from, 0 or more."""
