@@ -21,8 +21,8 @@ from magic_pomdp.show.picture import draw_situations
 from magic_pomdp.tasks.light_dark import GOAL_X, GOAL_Y, LightDark, X, Y
 
 FOLDER = Path(__file__).parents[1] / "pictures"
-SEED, SHOWN = 0, 3
-"""Of the episodes, and which of them the pictures show."""
+SEED, SHOWN, LATER = 0, 3, 16
+"""Of the episodes; which of them the pictures show; and a step of it at which the robot knows where it is."""
 STEPS = 300_000
 BUDGET = mp.Budget(steps=STEPS)
 SCENARIOS = 20
@@ -43,14 +43,15 @@ def main() -> None:
     draw_scenarios(task, episode, start)
     draw_situations(recording, FOLDER / "macro-action.svg")
     draw_contexts(task, planner, episode, start)
-    draw_trees(planner, start)
-    draw_bounds(planner, start)
+    later = mp.Belief(task, episode.context, episode.particles[LATER])
+    draw_trees(planner, later)
+    draw_bounds(planner, later)
     draw_refining(task, episode, start)
 
 
 def parts(count: int, high: float = _WIDE) -> tuple[Figure, Sequence[Axes]]:
     """A figure with so many parts side by side."""
-    figure = Figure(figsize=(_WIDE * count, high + 0.4), layout="constrained")
+    figure = Figure(figsize=(_WIDE * count, high + 0.2), layout="constrained")
     return figure, list(figure.subplots(1, count, squeeze=False)[0])
 
 
@@ -124,10 +125,10 @@ def draw_contexts(task: LightDark, planner: mp.magic.MagicPlanner, episode: Reco
 def draw_trees(planner: mp.magic.MagicPlanner, belief: mp.Belief) -> None:
     """The top of the search tree after three budgets."""
     figure, places = parts(3)
-    for axes, steps in zip(places, (3_000, 30_000, 300_000), strict=True):
+    for axes, steps in zip(places, (STEPS // 10, STEPS, 10 * STEPS), strict=True):
         plan = planner.plan(belief, budget=mp.Budget(steps=steps), seed=SEED)
         draw_tree(axes, planner)
-        axes.set_title(f"{plan.steps:,} steps, {plan.nodes} nodes", fontsize=10)
+        axes.set_title(f"{plan.steps:,} steps, {plan.nodes} nodes", fontsize=9)
     save(figure, "tree")
 
 
@@ -168,7 +169,7 @@ def draw_bounds(planner: mp.magic.MagicPlanner, belief: mp.Belief) -> None:
     """The bounds at the root after more and more steps."""
     figure = Figure(figsize=(2 * _WIDE, _WIDE + 0.4), layout="constrained")
     axes = figure.subplots()
-    budgets = np.geomspace(1_000, 1_000_000, 13).round().astype(int)
+    budgets = np.geomspace(STEPS // 10, 100 * STEPS, 25).round().astype(int)
     plans = [planner.plan(belief, budget=mp.Budget(steps=int(steps)), seed=SEED) for steps in budgets]
     steps = [plan.steps for plan in plans]
     axes.fill_between(
