@@ -110,6 +110,11 @@ def test_planners_are_evaluated():
     assert run_blocks("evaluate.md")["result"].episodes == 8
 
 
+def test_the_smallest_planner_listens():
+    record = run_blocks("write-a-planner.md")["record"]
+    assert (record.outcome, record.total_return) == ("unfinished", -record.steps)
+
+
 def test_the_first_robot_runs(capsys):
     (script,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
     timed = "mp.Budget(seconds=0.1)"
