@@ -421,6 +421,17 @@ class LooksTwoStepsAhead(Adjustable):
     advice = (MacroDespotSettings(search_depth=2),)
 
 
+class BetweenDoors(Tiger):
+    def macro_space(self, length):
+        return mp.macros.HeldActionSpace.of_actions(self.actions(), length)
+
+
+def test_actions_that_do_not_exist_are_found():
+    (finding,) = mp.testing.check_task(BetweenDoors)
+    assert finding.function == "macro_space"
+    assert "it made the action [" in str(finding)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", task_names())
 def test_shipped_tasks_pass(name, monkeypatch):

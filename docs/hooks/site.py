@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src"
 COPIES = "files"
 """The site's folder of files from outside of the documentation."""
-LATER = {"classic-problems.md", "reproduce.md", "scaling.md"}
+LATER = {"reproduce.md", "scaling.md"}
 """Pages that the navigation leaves out as long as they are not there."""
 _WIDTH = 88
 """Columns of a command's help."""

@@ -56,7 +56,7 @@ def registered(monkeypatch):
     monkeypatch.setattr(registry, "_registered", {})
 
 
-@pytest.mark.parametrize("name", ["crowd-driving", "light-dark", "maze", "navigation", "puck-push", "tiger", "vdp-tag"])
+@pytest.mark.parametrize("name", registry._SHIPPED)
 def test_shipped_tasks_carry_their_names(name):
     task = make(name)
     assert isinstance(task, Task)

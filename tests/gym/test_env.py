@@ -85,7 +85,22 @@ def test_gymnasium_finds_nothing_wrong(name, continuous):
     env.close()
 
 
-@pytest.mark.parametrize("name", ["light-dark", "maze", "navigation", "puck-push", "tiger", "vdp-tag"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "laser-tag",
+        "light-dark",
+        "light-dark-1d",
+        "maze",
+        "navigation",
+        "puck-push",
+        "rock-sample",
+        "sub-hunt",
+        "tag",
+        "tiger",
+        "vdp-tag",
+    ],
+)
 def test_all_that_is_observed_is_within_the_bounds(name):
     for continuous in (False, True):
         env = gymnasium.make(env_id(name), continuous=continuous)

@@ -108,6 +108,13 @@ def test_the_best_macro_action_is_found(tmp_path, critic):
     assert trained.score.return_mean > 9.8  # of 10, of which the blur takes 0.025; handcrafted shots earn 5.2
 
 
+def test_a_discrete_task_learns_over_its_real_actions(tmp_path):
+    task = mp.make("tiger", max_steps=6)
+    trained = train(task, settings(plan_steps=300, updates=20, warmup=30, lengths="2", handcrafted="1"), tmp_path)
+    planner = MagicPlanner(task, MagicSettings(model=str(trained.model)))
+    assert set(planner.generate(Belief.initial(task, np.zeros(0)), np.zeros(0)).actions.ravel()) <= {0.0, 1.0, 2.0}
+
+
 class Covered(Target):
     """One shot is always there, and one is learned."""
 

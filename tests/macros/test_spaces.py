@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 
 from magic_pomdp import make
-from magic_pomdp.macros import BezierSpace, HeldActionSpace, TurnAndGoSpace
+from magic_pomdp.macros import BezierSpace, HeldActionSpace, LearnedLengths, ListedActionSpace, TurnAndGoSpace
+from magic_pomdp.macros.variations import Variations
 
 
-@pytest.mark.parametrize(("name", "length"), [("light-dark", 6), ("puck-push", 2), ("tiger", 3)])
+@pytest.mark.parametrize(("name", "length"), [("light-dark", 6), ("puck-push", 2), ("tiger", 3), ("light-dark-1d", 2)])
 def test_learning_sets_out_from_the_handcrafted_macro_actions(name, length):
     task = make(name)
     space, handcrafted = task.macro_space(length), task.macro_actions(length)
@@ -13,6 +14,36 @@ def test_learning_sets_out_from_the_handcrafted_macro_actions(name, length):
     decoded = space.decode(space.start)
     np.testing.assert_array_equal(decoded.lengths, handcrafted.lengths)
     np.testing.assert_allclose(decoded.actions, handcrafted.actions, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["tiger", "rock-sample", "tag", "laser-tag", "light-dark-1d", "sub-hunt"])
+def test_discrete_tasks_learn_over_their_real_actions_alone(name):
+    task, rng = make(name), np.random.default_rng(0)
+    real = {tuple(action) for action in task.actions()}
+    for space in (task.macro_space(3), LearnedLengths(task.macro_space(3), (3, 1))):
+        for spread in (0.1, 1.0, 3.0):
+            decoded = space.decode(rng.normal(0.0, spread, (space.count, space.size)))
+            for sequence, length in zip(decoded.actions, decoded.lengths, strict=True):
+                assert {tuple(action) for action in sequence[:length]} <= real
+    assert task.macro_space(3).describe()["actions"] == task.actions().ravel().tolist()
+
+
+def test_variations_of_discrete_actions_are_real_actions():
+    task = make("tiger")
+    macro_actions = task.macro_actions(2)
+    varied = Variations.of_set(task, macro_actions).around(
+        np.arange(3), np.random.default_rng(0).normal(0.0, 0.5, (3, 6))
+    )
+    assert set(varied.actions.ravel()) <= {0.0, 1.0, 2.0}
+    assert not np.array_equal(varied.actions, macro_actions.actions)
+
+
+def test_a_sequence_takes_the_action_with_the_largest_parameter():
+    space = ListedActionSpace.of_actions(np.array([[5.0, 1.0], [7.0, 2.0]]), 3)
+    decoded = space.decode([[0.1, 0.0, 0.0, 0.1, -1.0, -0.9], [1.0, 0.0, 1.0, 0.0, 1.0, 0.0]])
+    assert decoded.actions[0].tolist() == [[5.0, 1.0], [7.0, 2.0], [7.0, 2.0]]
+    assert decoded.actions[1].tolist() == [[5.0, 1.0]] * 3
+    assert decoded.lengths.tolist() == [3, 3]
 
 
 def test_curves_lie_on_the_sphere_and_actions_in_their_range():
@@ -36,6 +67,10 @@ def test_bad_spaces_are_refused():
         BezierSpace(0)
     with pytest.raises(ValueError, match="at least one curve, not 0"):
         BezierSpace(2, 0)
+    with pytest.raises(ValueError, match="at least one action"):
+        ListedActionSpace(2, ())
+    with pytest.raises(ValueError, match=r"have shape \(1, 2\), not \(2, 2\)"):
+        ListedActionSpace(2, ((0.0,),)).decode(np.zeros((2, 2)))
     with pytest.raises(ValueError, match="wrong way round"):
         HeldActionSpace(1, (1.0,), (0.0,), ((0.0,),))
     with pytest.raises(ValueError, match=r"have shape \(1, 1\), not \(2, 1\)"):

@@ -1,6 +1,6 @@
 """What learning may be told of a task: what the networks see, which macro-actions to fill, and what is symmetric."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,16 @@ class Mirror(NamedTuple):
 
 class LearningHints:
     """Functions of a task that help to learn macro-actions for it. The two that fill features are compiled."""
+
+    discrete_actions: ClassVar[bool | None] = None
+    """Whether the rows of `actions` are all the actions there are. Default: if they are the numbers 0, 1, 2, …"""
+
+    @property
+    def is_discrete(self: "Task") -> bool:  # type: ignore[misc]
+        """Whether there are no other actions than the rows of `actions`."""
+        actions = self.actions()
+        numbered = actions.shape[1] == 1 and np.array_equal(actions[:, 0], np.arange(len(actions)))
+        return numbered if self.discrete_actions is None else self.discrete_actions
 
     def particle_features(self, context: np.ndarray, state: np.ndarray, features: np.ndarray) -> None:
         """Fill what the networks see of one particle; shape (particle_features_size,). Default: the state."""
@@ -56,10 +66,12 @@ class LearningHints:
 
     def macro_space(self: "Task", length: int) -> "MacroSpace":  # type: ignore[misc]
         """What a generator learns to fill: how its parameters become macro-actions of a length. Default: as many
-        actions as `actions` has, each held for that length, all their numbers free in the range of `actions`."""
-        from magic_pomdp.macros.spaces import HeldActionSpace
+        macro-actions as `actions` has rows. Of discrete actions each is a sequence; else it is one action that is held,
+        all its numbers free in the range of `actions`."""
+        from magic_pomdp.macros.spaces import HeldActionSpace, ListedActionSpace
 
-        return HeldActionSpace.of_actions(self.actions(), length)
+        kind = ListedActionSpace if self.is_discrete else HeldActionSpace
+        return kind.of_actions(self.actions(), length)
 
     def mirrors(self) -> tuple[Mirror, ...]:
         """Symmetries: what the mirror images of a situation look like to the networks. Default: there are none."""

@@ -11,10 +11,15 @@ from magic_pomdp.core.task import Task
 
 _SHIPPED = {
     "crowd-driving": "magic_pomdp.tasks.crowd_driving.task:CrowdDriving",
+    "laser-tag": "magic_pomdp.tasks.laser_tag:LaserTag",
     "light-dark": "magic_pomdp.tasks.light_dark:LightDark",
+    "light-dark-1d": "magic_pomdp.tasks.light_dark_1d:LightDark1D",
     "maze": "magic_pomdp.tasks.maze:Maze",
     "navigation": "magic_pomdp.tasks.navigation:Navigation",
     "puck-push": "magic_pomdp.tasks.puck_push:PuckPush",
+    "rock-sample": "magic_pomdp.tasks.rock_sample:RockSample",
+    "sub-hunt": "magic_pomdp.tasks.sub_hunt:SubHunt",
+    "tag": "magic_pomdp.tasks.tag:Tag",
     "tiger": "magic_pomdp.tasks.tiger:Tiger",
     "vdp-tag": "magic_pomdp.tasks.vdp_tag:VdpTag",
 }

@@ -123,6 +123,51 @@ def _tiger(task: Task) -> Bounds:
     return Bounds(observation=(0.0, 1.0), action=(0.0, 2.0), nearest=np.rint)
 
 
+def _rock_sample(task: Task) -> Bounds:
+    from magic_pomdp.tasks.rock_sample import RockSample
+
+    assert isinstance(task, RockSample)
+    context = (0.0, len(task.places) - 1.0)
+    return Bounds(observation=(0.0, 2.0), context=context, action=(0.0, 4.0 + task.rocks), nearest=np.rint)
+
+
+def _tag(task: Task) -> Bounds:
+    from magic_pomdp.tasks.tag import Tag
+
+    assert isinstance(task, Tag)
+    return Bounds(observation=(-1.0, task.ways.shape[1] - 1.0), action=(0.0, 4.0), nearest=np.rint)
+
+
+def _laser_tag(task: Task) -> Bounds:
+    from magic_pomdp.tasks.laser_tag import COLUMNS, LaserTag
+
+    assert isinstance(task, LaserTag)
+    context = (0.0, (task.layouts - 1.0, task.ways.shape[1] - 1.0))
+    return Bounds(observation=(-1.0, COLUMNS), context=context, action=(0.0, 4.0), nearest=np.rint)
+
+
+def _light_dark_1d(task: Task) -> Bounds:
+    from magic_pomdp.tasks.light_dark_1d import LightDark1D
+
+    assert isinstance(task, LightDark1D)
+    seen = task.edge + NORMAL * (task.edge + abs(task.light) + task.least_noise)
+    moves = task.actions()[:, 0]
+    return Bounds(
+        observation=(-seen, seen),
+        action=(moves.min(), moves.max()),
+        nearest=lambda actions: moves[np.abs(actions - moves).argmin(axis=1)][:, None],
+    )
+
+
+def _sub_hunt(task: Task) -> Bounds:
+    from magic_pomdp.tasks.sub_hunt import SubHunt
+
+    assert isinstance(task, SubHunt)
+    noise = NORMAL * max(task.passive_noise, task.detected_noise, task.ping_noise)
+    seen = max(task.detect_radius, 1.5 * task.size) + noise
+    return Bounds(observation=(-noise, seen), action=(0.0, 5.0), nearest=np.rint)
+
+
 def _crowd_driving(task: Task) -> Bounds:
     from magic_pomdp.tasks.crowd_driving.car import MOST_STEER
     from magic_pomdp.tasks.crowd_driving.macro_sets import TOP_SPEED
@@ -155,10 +200,15 @@ def _crowd_driving(task: Task) -> Bounds:
 
 _BOUNDS: dict[str, Callable[[Task], Bounds]] = {
     "crowd-driving": _crowd_driving,
+    "laser-tag": _laser_tag,
     "light-dark": _light_dark,
+    "light-dark-1d": _light_dark_1d,
     "maze": _maze,
     "navigation": _navigation,
     "puck-push": _puck_push,
+    "rock-sample": _rock_sample,
+    "sub-hunt": _sub_hunt,
+    "tag": _tag,
     "tiger": _tiger,
     "vdp-tag": _vdp_tag,
 }

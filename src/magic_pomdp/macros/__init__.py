@@ -2,7 +2,7 @@
 
 from magic_pomdp.macros.bezier import decode_bezier
 from magic_pomdp.macros.lengths import LearnedLengths
-from magic_pomdp.macros.spaces import BezierSpace, HeldActionSpace, MacroSpace
+from magic_pomdp.macros.spaces import BezierSpace, HeldActionSpace, ListedActionSpace, MacroSpace
 from magic_pomdp.macros.stairs import StairSpace
 from magic_pomdp.macros.straight import compass, directions
 from magic_pomdp.macros.turn_and_go import TurnAndGoSpace
@@ -11,6 +11,7 @@ __all__ = [
     "BezierSpace",
     "HeldActionSpace",
     "LearnedLengths",
+    "ListedActionSpace",
     "MacroSpace",
     "StairSpace",
     "TurnAndGoSpace",

@@ -19,6 +19,8 @@ Kind = Literal["sphere", "box", "sphere and length"]
 """Where the parameters of a macro-action lie: on the unit sphere, in [−1, 1] each, or the last one alone in there."""
 MOST_LENGTH = 10_000
 """A macro-action has so many primitive actions at most."""
+_LISTED_START = 0.25
+"""How far from the middle the parameters of listed actions begin: near enough that learning soon tries others."""
 SpaceDescription = dict[str, str | int | float | list[float]]
 """What tells a space from others, as plain data."""
 
@@ -156,6 +158,53 @@ class HeldActionSpace:
     def _range(self) -> tuple[np.ndarray, np.ndarray]:
         least, most = np.array(self.least), np.array(self.most)
         return 0.5 * (least + most), 0.5 * (most - least)
+
+
+@dataclass(frozen=True)
+class ListedActionSpace:
+    """Sequences of listed actions, and of no others: for each step a macro-action has a parameter for every action of
+    the list, and takes the one whose parameter is the largest."""
+
+    length: int
+    listed: tuple[tuple[float, ...], ...]
+
+    kind: Kind = "box"
+
+    def __post_init__(self) -> None:
+        check_length(self.length)
+        if len({len(action) for action in self.listed}) != 1:
+            raise ValueError("A space of listed actions needs at least one action, and as many numbers for each.")
+
+    @classmethod
+    def of_actions(cls, actions: np.ndarray, length: int) -> "ListedActionSpace":
+        """These actions, shape (count, action_size)."""
+        return cls(length, tuple(tuple(map(float, action)) for action in actions))
+
+    @property
+    def count(self) -> int:
+        return len(self.listed)
+
+    @property
+    def size(self) -> int:
+        return self.length * len(self.listed)
+
+    @cached_property
+    def start(self) -> np.ndarray:
+        """Each action of the list, held."""
+        return np.tile(np.where(np.eye(self.count, dtype=bool), _LISTED_START, -_LISTED_START), self.length)
+
+    def decode(self, parameters: np.ndarray) -> MacroActions:
+        parameters = np.asarray(parameters, dtype=np.float64)
+        if parameters.shape != (self.count, self.size):
+            raise ValueError(
+                f"The parameters of listed actions have shape ({self.count}, {self.size}), not {parameters.shape}."
+            )
+        chosen = parameters.reshape(self.count, self.length, self.count).argmax(axis=2)
+        return MacroActions(np.array(self.listed)[chosen], np.full(self.count, self.length))
+
+    def describe(self) -> SpaceDescription:
+        size = {"count": self.count, "size": self.size, "length": self.length}
+        return {"space": "listed action", **size, "actions": [number for action in self.listed for number in action]}
 
 
 def place(parameters: np.ndarray, kind: Kind) -> np.ndarray:

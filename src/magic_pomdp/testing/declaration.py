@@ -15,6 +15,7 @@ from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.settings import Settings
 from magic_pomdp.core.task import Task
 from magic_pomdp.learning.mirroring import check_mirrors
+from magic_pomdp.macros.spaces import place
 from magic_pomdp.magic.shape import GeneratorShape
 from magic_pomdp.planners.despot_settings import MacroDespotSettings
 from magic_pomdp.testing.finding import Broken, Finding, attempt
@@ -149,6 +150,15 @@ def _check_macro_space(task: Task) -> Iterator[Finding]:
         seen = f"its actions have {decoded.actions.shape[2]} numbers"
         yield Finding("macro_space", seen, f"action_size = {task.action_size} numbers", "Correct the space")
         return
+    if task.is_discrete:
+        parameters = place(np.random.default_rng(0).normal(size=space.start.shape), space.kind)
+        made, real = attempt("macro_space", decode, parameters), {tuple(action) for action in primitive_actions(task)}
+        for sequence, length in zip(made.actions, made.lengths, strict=True):
+            wrong = [action.tolist() for action in sequence[:length] if tuple(action) not in real]
+            if wrong:
+                advice = "Return a ListedActionSpace of magic_pomdp.macros, or write `discrete_actions = False`"
+                yield Finding("macro_space", f"it made the action {wrong[0]}", "only rows of `actions`", advice)
+                return
     shape = attempt("macro_space", GeneratorShape.for_task, task, space)
     attempt("mirrors", task.mirrors)
     try:
