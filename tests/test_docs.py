@@ -124,6 +124,10 @@ def test_the_first_robot_runs(capsys):
     assert "success" in capsys.readouterr().out
 
 
+def test_the_citation_is_of_this_version():
+    assert f"\nversion: {mp.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
 def test_what_is_shown_of_the_own_planner_stands_in_its_file():
     (shown,) = blocks("write-a-planner.md", "py")
     assert shown in (ROOT / "examples" / "random_shooter.py").read_text(encoding="utf-8")

@@ -3,7 +3,8 @@
 import pytest
 from small_results import a_record, an_evaluation
 
-from magic_pomdp.show.demo import verdict
+from magic_pomdp.cli.showing import DemoSettings
+from magic_pomdp.show.demo import EPISODES, SECONDS, verdict
 from magic_pomdp.show.report import report_page
 from magic_pomdp.show.results import Results
 
@@ -36,3 +37,7 @@ def test_one_episode_tells_nothing():
 def test_the_page_shows_it():
     assert '<p id="verdict">It &lt;wins&gt;.</p>' in report_page(Results(), "", "It <wins>.")
     assert "verdict" not in report_page(Results()).split("</style>")[1]
+
+
+def test_the_command_asks_for_what_the_function_does():
+    assert (DemoSettings().episodes, DemoSettings().seconds) == (EPISODES, SECONDS)
