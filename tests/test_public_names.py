@@ -45,7 +45,8 @@ def test_every_public_name_says_what_it_is(name):
     module = importlib.import_module(name)
     for public in set(module.__all__) - {"__version__"}:
         told = inspect.getdoc(getattr(module, public)) or ""
-        assert told and not told.startswith(f"{public}("), public  # what a dataclass says of itself is its signature
+        assert told, public
+        assert not told.startswith(f"{public}("), public  # what a dataclass says of itself is its signature
 
 
 @pytest.mark.parametrize("name", MODULES)
