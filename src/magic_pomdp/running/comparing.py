@@ -37,12 +37,13 @@ def compare(
     on_progress: Callable[[EpisodeRecord], None] | None = None,
     save: Callable[[Path, Stored], None] = write,
 ) -> Comparison:
-    """Evaluate each planner with each budget, on the same episodes.
+    """Evaluate each planner with each budget, on the same episodes of a task and a seed, in worker processes.
 
     Each evaluation is saved in the folder as soon as it is finished, and not run again if it is there already: a
     comparison that was interrupted goes on where it stopped. One that asks something else of the same planner and
     budget is refused. `on_evaluation` is called with each planner before its evaluation, and with whether that was
-    found in the folder; `save` is what saves.
+    found in the folder, and `on_progress` with each episode's record; `save` is what saves. `seed` and `workers` are
+    those of `evaluate`.
     """
     if not planners or not budgets:
         raise ValueError("A comparison needs at least one planner and one budget.")

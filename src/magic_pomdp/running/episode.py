@@ -241,7 +241,13 @@ def run_episode(
     plans_ahead: bool | None = None,
     world: World | None = None,
 ) -> EpisodeRecord:
-    """Run an episode to its end, or for the task's max_steps; see `Episode`. `watch` is shown every moment of it."""
+    """Run an episode to its end, or for the task's max_steps. Gives its record: outcome, return, steps, plans.
+
+    - `planner` chooses; its budget counts for every plan.
+    - `seed` and `episode` decide all chance, so planners can meet the same episode.
+    - `watch` is shown every moment of it, such as the belief and the plan being carried out.
+    - `plans_ahead` and `world` are those of `Episode`: whether planning happens meanwhile, and where it all happens.
+    """
     running = Episode(task, planner, world, seed, episode, plans_ahead)
     while not running.over:
         running.prepare()

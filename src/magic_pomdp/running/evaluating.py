@@ -56,12 +56,16 @@ def evaluate(
     plans_ahead: bool | None = None,
     world: MakeWorld = SimulatedWorld,
 ) -> Evaluation:
-    """Run episodes 0 … episodes − 1 in worker processes and report on them.
+    """Run episodes 0 … episodes − 1 in worker processes. Gives their mean return with its standard error, and more.
 
-    The planner is a name, a PlannerFactory or anything picklable that makes a planner for a task (default: the
-    registry's default with the task's advice), and the world what makes one (default: the task's own simulator).
-    `workers` are as many as there are cores, unless told otherwise; 0 runs all in this process. The results do not
-    depend on their number. `on_progress` is called with each record as it comes; `plans_ahead` is that of `Episode`.
+    - `planner` is a name, a `PlannerFactory`, or anything picklable that makes a planner for a task. Default: the
+      registry's default with the task's advice.
+    - `seed` decides all chance, with the number of the episode: planners meet the same episodes.
+    - `workers` are as many as there are cores, unless told otherwise; 0 runs all in this process. The results do not
+      depend on their number.
+    - `on_progress` is called with each record as it comes.
+    - `plans_ahead` is that of `Episode`.
+    - `world` makes the world of a task. Default: the task's own simulator.
     """
     check_numbers(episodes, seed)
     make_planner = planner_maker(planner)
@@ -125,7 +129,8 @@ class _EpisodeJob:
 
 
 def warm_up(task: Task, planner: Planner, plans_ahead: bool | None = None) -> None:
-    """Compile the planner, or load it from disk, so that the time of the first plan is that of a search."""
+    """Compile the planner for a task, or load it from disk, so that the time of the first plan is that of a search.
+    `plans_ahead` says whether beliefs will be predicted, too; by default, if the task's world does not wait."""
     context, state = draw_beginning(task, new_stream(0))
     belief = Belief(task, context, state[None])
     plan = planner.plan(belief, context, budget=Budget(steps=1))

@@ -285,8 +285,11 @@ def record_episodes(
     on_progress: Callable[[EpisodeRecord], None] | None = None,
     world: MakeWorld = SimulatedWorld,
 ) -> Recording:
-    """Run episodes 0 … episodes − 1 and take everything down; see `evaluate` for the arguments that it has, too. More
-    than a file may hold is not recorded."""
+    """Run episodes 0 … episodes − 1 and take everything down: what was true, believed, considered and done.
+
+    `task`, `planner`, `seed`, `workers`, `on_progress` and `world` are those of `evaluate`. So many `particles` of each
+    belief are kept. More than a file may hold is not recorded.
+    """
     check_numbers(episodes, seed)
     make_planner = planner_maker(planner)
     job = _RecordingJob(task, make_planner, world, seed, _check_particles(particles))

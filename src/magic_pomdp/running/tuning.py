@@ -39,13 +39,13 @@ def tune(
     on_trial: Callable[[int, Trial], None] | None = None,
     on_note: Callable[[str], None] | None = None,
 ) -> Tuning:
-    """Try settings until there have been so many trials, those that the storage file already holds included. What is
-    tried is what the planner's settings declare, and where.
+    """Try settings of the factory's planner in a task until there have been so many trials, those that the storage file
+    already holds included. What is tried is what the planner's settings declare, and where.
 
     The planner's present settings are the first trial. Each trial runs the same episodes and is stored as it ends, so
     an interrupted search, or one that a full disk has stopped, loses one trial at most. The file is for one process at
     a time: a second one gets a ValueError. `on_trial` is called with the number of each, and what it found; `on_note`
-    with a sentence if the file had to be mended.
+    with a sentence if the file had to be mended. `seed` and `workers` are those of `evaluate`.
     """
     from optuna.trial import TrialState
 

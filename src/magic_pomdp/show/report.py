@@ -73,12 +73,12 @@ class _Settings:
     values: Sequence[tuple[str, Any]]
 
 
-def write_report(path: Path, results: Results, title: str = "") -> None:
-    """Write the page."""
-    save_bytes(path, report_page(results, title).encode())
+def write_report(path: Path, results: Results, title: str = "", verdict: str = "") -> None:
+    """Write the page. The default title has the tasks' names; a verdict says in a sentence what it all comes to."""
+    save_bytes(path, report_page(results, title, verdict).encode())
 
 
-def report_page(results: Results, title: str = "") -> str:
+def report_page(results: Results, title: str = "", verdict: str = "") -> str:
     """The page as text."""
     names = list(dict.fromkeys([*results.tasks(), *(one.task.name for one in results.recordings)]))
     return render_page(
@@ -87,6 +87,7 @@ def report_page(results: Results, title: str = "") -> str:
         [*(REPLAY_SCRIPTS if results.recordings else []), "report.js"],
         pack_for_page(results.recordings) if results.recordings else "",
         summary=_summary(results),
+        verdict=verdict,
         parts=[_part(task, results) for task in results.tasks()],
         benches=[_bench_table(bench) for bench in results.benches],
         settings=list(_settings(results)),
