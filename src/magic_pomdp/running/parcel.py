@@ -74,7 +74,7 @@ def pack(thing: Any, changing: Path | None = None) -> Parcel:
     modules = own_modules()
     script = getattr(sys.modules[_SCRIPT], "__file__", None) if _SCRIPT.encode() in buffer.getvalue() else None
     sources = {path for path, _ in modules.values()} | ({os.path.abspath(script)} if script else set())
-    left_out = {str(changing)} if changing else set()
+    left_out = {os.path.abspath(changing)} if changing else set()
     files = _read((packer.files | sources) - left_out)
     folders = {folder for _, folder in modules.values()}
     return Parcel(

@@ -214,7 +214,8 @@ class _Run:
         """Let one more worker prepare itself."""
         worker = self.cluster.worker(self.modules)
         worker.seen = self._publish()
-        call = worker.actor.prepare.remote(software(), self._parcel, str(self.changing or ""), self._sent)
+        path = os.path.abspath(self.changing) if self.changing else ""
+        call = worker.actor.prepare.remote(software(), self._parcel, path, self._sent)
         self.calls[call] = worker
 
     def _give_work(self, worker: _Worker) -> None:
