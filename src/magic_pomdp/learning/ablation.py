@@ -18,6 +18,7 @@ from magic_pomdp.core.reading import convert, in_short, read_json
 from magic_pomdp.core.saving import check_writable, make_folder, save_bytes
 from magic_pomdp.core.settings import SettingValue, setting_kinds, settings_of
 from magic_pomdp.core.task import Task, task_name
+from magic_pomdp.learning.at_once import TrainingJob, train_at_once
 from magic_pomdp.learning.settings import SETTINGS, TrainSettings, complete
 from magic_pomdp.learning.trainer import train
 from magic_pomdp.learning.watching import MetricsFile, Watch
@@ -205,6 +206,16 @@ def ablate(
 
     of_handcrafted = stored_or_made(
         _START, folder / _HANDCRAFTED, Evaluation, is_asked, lambda: judge(_START, handcrafted)
+    )
+    missing = [variant for variant in variants if not (folder / variant.folder / _RESULT).exists()]
+    train_at_once(
+        [
+            TrainingJob(
+                task, variant.settings(settings), folder / variant.folder, f"{task_name(task)}, {variant}", place
+            )
+            for variant in missing
+        ],
+        lambda job: watch.say(f"Trained {job.title}."),
     )
     trainings = []
     for number, variant in enumerate(variants, start=1):

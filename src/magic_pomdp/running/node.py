@@ -79,14 +79,14 @@ class NodeWorker:
             return FAILED, describe_error(error)
         return READY, None
 
-    def do(self, job: Any, changing: bytes | None) -> Message:
+    def do(self, job: bytes, changing: bytes | None) -> Message:
         """Do a job; before it, write the file that changes, if there is something new."""
         assert self._function is not None
         try:
             if changing is not None:
                 with self._changing.open("rb+") as file:  # in place: it is mapped into memory
                     file.write(changing)
-            return DONE, pickle.dumps(self._function(job))
+            return DONE, pickle.dumps(self._function(pickle.loads(job)))
         except Exception as error:
             return FAILED, describe_error(error)
 

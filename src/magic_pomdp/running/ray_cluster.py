@@ -94,8 +94,8 @@ def _first_sentence(error: Exception) -> str:
 class _Worker:
     """The caller's side of one actor."""
 
-    def __init__(self, actor: Any, modules: str) -> None:
-        self.actor, self.modules = actor, modules
+    def __init__(self, actor: Any, kind: tuple[str, int]) -> None:
+        self.actor, self.kind = actor, kind
         self.ready = False
         self.job: Any = None
         self.seen = 0
@@ -110,12 +110,18 @@ class RayCluster:
 
     def __init__(self) -> None:
         self.idle: list[_Worker] = []
-        self._actor_class: Any = ray.remote(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")(NodeWorker)
+        self._actor_class: Any = ray.remote(max_restarts=0, scheduling_strategy="SPREAD")(NodeWorker)
 
     @property
     def cores(self) -> int:
         """How many workers can run at the same time."""
         return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+    @property
+    def cores_of_machine(self) -> int:
+        """Of the smallest machine that has any."""
+        counts = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
+        return min((count for count in counts if count > 0), default=1)
 
     def poll_jobs(
         self,
@@ -125,24 +131,25 @@ class RayCluster:
         kind: str,
         patience: Callable[[], float | None],
         changing: Path | None,
+        cores: int = 1,
     ) -> Generator[tuple[Any, Any] | None, None, None]:
-        """As `workers.poll_jobs`."""
+        """As `workers.poll_jobs`; a worker has so many cores of a machine."""
         try:
             parcel = pack(make_function, changing)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise ValueError(f"This cannot be sent to a cluster ({error}).") from None
-        return _Run(self, parcel, jobs, kind, changing).results(workers, patience)
+        return _Run(self, parcel, jobs, kind, changing, cores).results(workers, patience)
 
-    def worker(self, modules: str) -> _Worker:
-        """An idle worker that has loaded these modules, or none yet; else a new one."""
+    def worker(self, modules: str, cores: int) -> _Worker:
+        """An idle worker that has loaded these modules, and has so many cores; else a new one."""
         for worker in self.idle:
-            if worker.modules == modules:
+            if worker.kind == (modules, cores):
                 self.idle.remove(worker)
                 worker.ready, worker.seen = False, 0
                 return worker
         while self.idle:  # their cores are needed
             self.idle.pop().stop()
-        return _Worker(self._actor_class.remote(), modules)
+        return _Worker(self._actor_class.options(num_cpus=cores).remote(), (modules, cores))
 
     def close(self) -> None:
         """Let all workers go."""
@@ -154,9 +161,10 @@ class _Run:
     """Jobs of one kind."""
 
     def __init__(
-        self, cluster: RayCluster, parcel: Parcel, jobs: Iterable[Any], kind: str, changing: Path | None
+        self, cluster: RayCluster, parcel: Parcel, jobs: Iterable[Any], kind: str, changing: Path | None, cores: int
     ) -> None:
         self.cluster, self.modules, self.kind, self.changing = cluster, parcel.modules, kind, changing
+        self.cores = cores
         self.jobs = iter(jobs)
         self.waiting: deque[Any] = deque()
         """Jobs that are to be done next: the first ones, and those whose worker has died."""
@@ -212,7 +220,7 @@ class _Run:
 
     def _start(self) -> None:
         """Let one more worker prepare itself."""
-        worker = self.cluster.worker(self.modules)
+        worker = self.cluster.worker(self.modules, self.cores)
         worker.seen = self._publish()
         path = os.path.abspath(self.changing) if self.changing else ""
         call = worker.actor.prepare.remote(software(), self._parcel, path, self._sent)
@@ -230,7 +238,7 @@ class _Run:
         version = self._publish()
         news = None if worker.seen == version else self._sent
         worker.seen = version
-        self.calls[worker.actor.do.remote(worker.job, news)] = worker
+        self.calls[worker.actor.do.remote(pickle.dumps(worker.job), news)] = worker
 
     def _publish(self) -> int:
         """The version of the file that changes, which is there for all workers then."""

@@ -16,6 +16,10 @@ class Cluster(Protocol):
     def cores(self) -> int:
         """How many workers can run at the same time."""
 
+    @property
+    def cores_of_machine(self) -> int:
+        """Of the smallest machine."""
+
     def poll_jobs(
         self,
         make_function: Callable[[], Callable[[Any], Any]],
@@ -24,8 +28,9 @@ class Cluster(Protocol):
         kind: str,
         patience: Callable[[], float | None],
         changing: Path | None,
+        cores: int = 1,
     ) -> Generator[tuple[Any, Any] | None, None, None]:
-        """As `workers.poll_jobs`, with at least one worker."""
+        """As `workers.poll_jobs`, with at least one worker, each of which has so many cores of a machine."""
 
 
 _present: Cluster | None = None
