@@ -17,7 +17,7 @@ import sysconfig
 import tempfile
 import types
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +27,8 @@ MOST_BYTES = 500 * 2**20
 """Of all files together."""
 _PLACE = re.compile(r"(.+\.py)(:\w+)")
 """A class in a file, as people write it."""
-_PACKAGE = Path(__file__).parents[1]
+_LIBRARIES = re.compile(r"[/\\\\](site|dist)-packages[/\\\\]")
+"""Folders of libraries, wherever they are."""
 _SCRIPT = "__main__"
 """The module that Python was started with."""
 
@@ -122,11 +123,14 @@ def own_modules() -> dict[str, tuple[str, str]]:
 
 def _is_installed(file: str) -> bool:
     """Whether a module's file came with Python, with this package, or with a library."""
-    path = Path(os.path.abspath(file))
-    if {"site-packages", "dist-packages"} & set(path.parts):
-        return True
-    homes = [*sysconfig.get_paths().values(), *site.getsitepackages(), site.getusersitepackages(), str(_PACKAGE)]
-    return any(path.is_relative_to(home) for home in homes)
+    return os.path.abspath(file).startswith(_homes()) or bool(_LIBRARIES.search(file))
+
+
+@cache
+def _homes() -> tuple[str, ...]:
+    """Folders of what is installed."""
+    homes = (*sysconfig.get_paths().values(), site.getusersitepackages(), str(Path(__file__).parents[1]))
+    return tuple(os.path.join(os.path.abspath(home), "") for home in homes)
 
 
 class _Packer(pickle.Pickler):
