@@ -43,8 +43,10 @@ from magic_pomdp.running import ray_cluster  # noqa: E402
 def cluster():
     """Three nodes of a core each, of which this process belongs to one."""
     quick = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300, "health_check_failure_threshold": 3}
+    quick["enable_worker_prestart"] = quick["prestart_worker_first_driver"] = False
     shared = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
-    cluster = Cluster(True, head_node_args={**shared, "include_dashboard": False, "_system_config": quick})
+    lean = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
+    cluster = Cluster(True, head_node_args={**shared, **lean, "_system_config": quick})
     for _ in range(2):
         cluster.add_node(**shared)
     ray.init(cluster.address, log_to_driver=False, logging_level="ERROR")

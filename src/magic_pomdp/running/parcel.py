@@ -27,7 +27,7 @@ MOST_BYTES = 500 * 2**20
 """Of all files together."""
 _PLACE = re.compile(r"(.+\.py)(:\w+)")
 """A class in a file, as people write it."""
-_LIBRARIES = re.compile(r"[/\\\\](site|dist)-packages[/\\\\]")
+_LIBRARIES = re.compile(r"[/\\](site|dist)-packages[/\\]")
 """Folders of libraries, wherever they are."""
 _SCRIPT = "__main__"
 """The module that Python was started with."""
@@ -129,7 +129,8 @@ def _is_installed(file: str) -> bool:
 @cache
 def _homes() -> tuple[str, ...]:
     """Folders of what is installed."""
-    homes = (*sysconfig.get_paths().values(), site.getusersitepackages(), str(Path(__file__).parents[1]))
+    python = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+    homes = (*python, site.getusersitepackages(), str(Path(__file__).parents[1]))
     return tuple(os.path.join(os.path.abspath(home), "") for home in homes)
 
 

@@ -29,6 +29,8 @@ import ray.exceptions
 
 _OLDEST = (2, 50)
 """Version of Ray."""
+_ANY = "auto"
+"""Instead of an address: the cluster to which this machine belongs."""
 _CONNECT_SECONDS = 5.0
 """How long somebody may take to answer at an address."""
 _STORE_BYTES = 2**28
@@ -37,7 +39,10 @@ _STORE_BYTES = 2**28
 
 @contextmanager
 def connected(address: str | None) -> Iterator["RayCluster"]:
-    """The cluster of `where.on_ray`, as long as the block lasts."""
+    """The cluster of `where.on_ray`, as long as the block lasts. Who is connected to a cluster stays with it."""
+    address = address or os.environ.get("RAY_ADDRESS") or _ANY
+    if address != _ANY:
+        _check_address(address)
     before = ray.is_initialized()
     if not before:
         _connect(address)
@@ -50,18 +55,15 @@ def connected(address: str | None) -> Iterator["RayCluster"]:
             ray.shutdown()
 
 
-def _connect(address: str | None) -> None:
+def _connect(address: str) -> None:
     version = tuple(int(part) for part in ray.__version__.split(".")[:2])
     if version < _OLDEST:
         raise ValueError(f"Ray {ray.__version__} is too old: pip install 'magic-pomdp[ray]'.")
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
-    address = address or os.environ.get("RAY_ADDRESS") or "auto"
     try:
-        if address != "auto":
-            _check_address(address)
         ray.init(address, **quiet)
     except ConnectionError as error:
-        if address != "auto":
+        if address != _ANY:
             raise ValueError(f"The cluster at {address} cannot be used: {_first_sentence(error)}") from None
         ray.init(
             "local",
@@ -264,7 +266,7 @@ def _answer(call: Any) -> tuple[Any, Any]:
         why = _first_sentence(error)
         if "No module named 'magic_pomdp" in str(error):
             return NOT_FOUND, "there is no magic_pomdp, or an old one"
-        return DIED, _Death("node has died" in why, why)
+        return DIED, _Death("node has died" in str(error), why)
 
 
 def _trouble(worker: _Worker, kind: str, message: Any, value: Any) -> Exception:
