@@ -10,6 +10,7 @@ import time
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 import pytest
@@ -174,8 +175,6 @@ def test_errors_read_as_locally(on_cluster):
     expected = r"^Episode 0 failed with ZeroDivisionError: division by zero \(`magic-pomdp check` .*\)\.$"
     with pytest.raises(JobFailed, match=expected):
         list(run_jobs(make_failing, range(1), 1, "Episode"))
-    with pytest.raises(ValueError, match=r"^Without workers everything runs in this process, not on a cluster"):
-        list(run_jobs(make_failing, range(1), 0))
 
 
 def test_a_machine_with_other_software_is_refused(on_cluster, monkeypatch):
@@ -242,6 +241,37 @@ def test_a_node_that_is_killed_costs_no_episode_of_a_training(tmp_path, on_clust
     there = evaluate(task, factory, 4, seed=5)
     monkeypatch.setattr(where, "_present", None)
     assert text(there) == text(evaluate(task, factory, 4, seed=5, workers=0))
+
+
+def test_trainings_of_an_ablation_run_at_the_same_time(tmp_path, on_cluster, monkeypatch):
+    """Each is what it would be alone; and nothing is done twice."""
+    pytest.importorskip("torch")
+    from magic_pomdp.learning import TrainSettings
+    from magic_pomdp.learning.ablation import AblationWatch, ablate
+
+    class Listener(AblationWatch):
+        said: ClassVar[list[str]] = []
+
+        def say(self, sentence):
+            self.said.append(sentence)
+
+    networks = {"particles": 4, "encoder_width": 8, "generator_width": 16, "critic_width": 16}
+    settings = TrainSettings(
+        minutes=None, updates=10, workers=0, plan_steps=1, warmup=40, batch=16, replay=500,
+        evaluation_episodes=5, evaluation_steps=1, **networks,
+    )  # fmt: skip
+    asked = {"conditionings": ("belief", "none"), "episodes": 4, "budget": Budget(steps=1)}
+    task = make(f"{TOY}:Target")
+    there = ablate(task, settings, tmp_path / "there", watch=Listener(), **asked)
+    trained = [sentence for sentence in Listener.said if sentence.startswith("Trained ")]
+    assert sorted(trained) == [f"Trained target, {name}, set critic, seed 0." for name in ("belief", "none")]
+    monkeypatch.setattr(where, "_present", None)
+    here = ablate(task, settings, tmp_path / "here", **asked)
+    assert [row.return_mean for row in there.rows] == [row.return_mean for row in here.rows]
+    assert {path.name for path in (tmp_path / "there/belief_set_seed0").iterdir()} >= {
+        "best.safetensors",
+        "result.json",
+    }
 
 
 def test_trials_at_once_share_a_search(tmp_path, task, on_cluster):

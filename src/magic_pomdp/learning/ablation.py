@@ -33,6 +33,7 @@ from magic_pomdp.results.training import ABLATION_FILE, Ablation, AblationTraini
 from magic_pomdp.running.episode import EpisodeRecord
 from magic_pomdp.running.evaluating import describe, evaluate
 from magic_pomdp.running.factory import PlannerFactory
+from magic_pomdp.running.where import present_cluster
 
 CONDITIONINGS: tuple[Conditioning, ...] = get_args(Conditioning)
 _QUESTION, _RESULT, _HANDCRAFTED = "question.json", "result.json", "handcrafted.json"
@@ -168,7 +169,8 @@ def ablate(
     def judge(name: str, factory: PlannerFactory) -> Evaluation:
         watch.say(f"Evaluating {name} in {episodes} episodes.")
         with watch.evaluation(episodes) as advance:
-            return evaluate(task, factory, episodes, evaluation_seed, settings.workers, advance)
+            workers = settings.workers if present_cluster() is None else None  # on a cluster, they are a training's
+            return evaluate(task, factory, episodes, evaluation_seed, workers, advance)
 
     def train_and_judge(variant: Variant, its_folder: Path, title: str) -> AblationTraining:
         watch.say(f"Training {title}.")

@@ -88,11 +88,9 @@ def poll_jobs(
     gets it anew with a job."""
     if workers < 0:
         raise ValueError(f"The number of workers must be at least 0, not {workers}.")
-    cluster = present_cluster()
-    if workers == 0 and cluster is not None:
-        raise ValueError("Without workers everything runs in this process, not on a cluster: ask for at least 1.")
     if workers == 0:
         return _run_here(make_function, jobs, kind)
+    cluster = present_cluster()
     if cluster is not None:
         return cluster.poll_jobs(make_function, jobs, workers, kind, patience, changing)
     try:
