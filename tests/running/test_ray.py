@@ -21,7 +21,7 @@ from magic_pomdp.results.files import read_as
 from magic_pomdp.running import EvaluationInterrupted, PlannerFactory, where
 from magic_pomdp.running.tuning import FIRST_SEED, tune
 from magic_pomdp.running.where import cores_at_hand, on_ray
-from magic_pomdp.running.workers import JobFailed, run_jobs
+from magic_pomdp.running.workers import JobFailed, poll_jobs, run_jobs
 
 FACTORY = PlannerFactory(budget=Budget(steps=500), overrides={"scenarios": 20, "search_depth": 10})
 EPISODES = 12
@@ -56,14 +56,28 @@ def cluster():
     cluster.shutdown()
 
 
-@pytest.fixture
-def on_cluster(cluster):
-    missing = 3 - len(cluster.list_all_nodes())
-    for _ in range(missing):
-        cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
-    cluster.wait_for_nodes()
+@pytest.fixture(scope="module")
+def workers(cluster):
+    """They stay from test to test."""
     with on_ray():
-        yield cluster
+        yield where.present_cluster()
+
+
+@pytest.fixture
+def on_cluster(cluster, workers, monkeypatch):
+    """All jobs run there, on three nodes."""
+    for _ in range(3 - len(cluster.list_all_nodes())):
+        cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
+    monkeypatch.setattr(where, "_present", workers)
+    return cluster
+
+
+@pytest.fixture
+def others_on_cluster(cluster, workers, monkeypatch):
+    """Others use it."""
+    workers.close()
+    monkeypatch.setattr(where, "_present", None)
+    return cluster
 
 
 def kill_a_node(cluster):
@@ -206,7 +220,7 @@ def test_a_file_that_changes_is_sent_with_the_next_job(tmp_path, on_cluster):
             board.write_bytes(str(number).encode())
             yield number
 
-    with closing(run_jobs(Reading(board), jobs(), 1, changing=board)) as results:
+    with closing(poll_jobs(Reading(board), jobs(), 1, changing=board)) as results:
         assert [(job, int(content)) for job, content in results] == [(number, number) for number in range(4)]
 
 
@@ -319,11 +333,11 @@ def command(folder, *arguments, **options):
     )  # fmt: skip
 
 
-def test_a_command_on_a_cluster_saves_what_it_saves_locally(cluster, tmp_path):
+def test_a_command_on_a_cluster_saves_what_it_saves_locally(others_on_cluster, tmp_path):
     """With a task of one's own in a file; the nodes do not have that folder."""
-    shutil.copy(TOY, tmp_path / "aim.py")
-    asked = ("evaluate", "aim.py:Target", "--steps", "200", "--episodes", "6", "--json")
-    elsewhere = command(tmp_path, *asked, "ray.json", "--on", "ray", "--address", cluster.address)
+    shutil.copy(TOY, tmp_path)
+    asked = ("evaluate", "toy.py:Target", "--steps", "200", "--episodes", "6", "--json")
+    elsewhere = command(tmp_path, *asked, "ray.json", "--on", "ray", "--address", others_on_cluster.address)
     out, err = elsewhere.communicate(timeout=120)
     assert (elsewhere.returncode, err) == (0, "")
     assert "ray.json" in out
@@ -333,7 +347,7 @@ def test_a_command_on_a_cluster_saves_what_it_saves_locally(cluster, tmp_path):
     assert text(there) == text(here)
 
 
-def test_a_task_that_cannot_be_imported_on_a_node(on_cluster, run, tmp_path):
+def test_a_task_that_cannot_be_imported_on_a_node(others_on_cluster, run, tmp_path):
     marker = "from pathlib import Path\nif not Path('here').exists(): raise ImportError('no sensors here')\n"
     (tmp_path / "only_here.py").write_text(marker + TOY.read_text())
     (tmp_path / "here").touch()
@@ -343,10 +357,15 @@ def test_a_task_that_cannot_be_imported_on_a_node(on_cluster, run, tmp_path):
     assert len(err.splitlines()) == 1
 
 
-def test_a_cluster_of_another_version(cluster, run, monkeypatch):
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    monkeypatch.setattr(ray, "__version__", "2.99.0")
-    code, _, err = run("evaluate", "tiger", "--on", "ray", "--address", cluster.address)
-    assert code == 2
-    assert err.startswith(f"magic-pomdp: The cluster at {cluster.address} cannot be used: ")
-    assert len(err.splitlines()) == 1
+def test_a_cluster_of_another_version(cluster, tmp_path):
+    other = "import sys, ray; ray.__version__ = '2.99.0'; from magic_pomdp.cli import main; sys.exit(main())"
+    asked = ("evaluate", "tiger", "--on", "ray", "--address", cluster.address)
+    finished = subprocess.run(
+        [sys.executable, "-c", other, *asked], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert finished.returncode == 2
+    sentence = (
+        f"magic-pomdp: The cluster at {cluster.address} cannot be used: Version mismatch: "
+    )
+    assert finished.stderr.startswith(sentence)
+    assert len(finished.stderr.splitlines()) == 1
