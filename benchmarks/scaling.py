@@ -2,9 +2,12 @@
 
 python benchmarks/scaling.py start|overhead|nodes [--json FILE]
 
-`start`: seconds until the first episode begins, and what is sent. `overhead`: the same episodes locally and on Ray, in
-turns; the time of each, and of each plan. `nodes`: episodes a second on clusters of one node and more, all on this
-machine, each with one core.
+`start`: what passes until workers are ready, how much is sent, and what a job costs in which nothing happens.
+`overhead`: the same episodes locally and on Ray, in turns. `nodes`: jobs a second against nodes, all on this machine;
+these jobs wait, for a machine has too few cores to let several nodes compute.
+
+Times are told in seconds of the clock, and of processors: those of this process and of all that it has started, Ray's
+own included. On a busy machine only the latter compare.
 """
 
 import argparse
@@ -13,7 +16,9 @@ import os
 import platform
 import statistics
 import time
-from contextlib import closing, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
 
 import numba
 import ray
@@ -26,105 +31,124 @@ from magic_pomdp.running.parcel import pack
 from magic_pomdp.running.workers import run_jobs
 
 SEED = 1000
-STORE = 80 * 2**20
-NODE = {"num_cpus": 1, "object_store_memory": STORE}
+NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
+EMPTY_JOBS = 1000
+WAITING_SECONDS = 0.1
+"""Of a job that waits."""
 
 
-def timed(task, factory, episodes, seed, workers):
-    """An evaluation: how long it took, from the call to the return, and what was done in it."""
-    began = time.perf_counter()
-    found = evaluate(task, factory, episodes, seed, workers)
-    seconds = time.perf_counter() - began
-    plans = sum(record.plans for record in found.records)
-    return {"seconds": seconds, "plans": plans, "return": found.return_mean, "stderr": found.return_stderr}
+def processor_seconds():
+    """What this process and its descendants have used so far, those that have ended included."""
+    parents, used = {}, {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            parents[int(entry.name)] = int(fields[1])
+            used[int(entry.name)] = sum(int(field) for field in fields[11:15])
+    family = {os.getpid()}
+    while more := {process for process, parent in parents.items() if parent in family} - family:
+        family |= more
+    return sum(used[process] for process in family) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def timed(found, name):
+    """Add what a block takes to what was found."""
+    clock, used = time.perf_counter(), processor_seconds()
+    yield
+    taken = {"clock": time.perf_counter() - clock, "processors": processor_seconds() - used}
+    found.setdefault(name, []).append({what: round(value, 4) for what, value in taken.items()})
+
+
+def medians(found):
+    """Of each kind of time."""
+    return {
+        name: {what: statistics.median(one[what] for one in times) for what in ("clock", "processors")}
+        for name, times in found.items()
+    }
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Jobs in which nothing happens for a while."""
+
+    seconds: float
+
+    def __call__(self):
+        return lambda job: time.sleep(self.seconds)
+
+
+def run_all(seconds, jobs, workers, found, name):
+    """Time such jobs, once all workers are ready."""
+    with closing(run_jobs(Waiting(seconds), range(jobs + 10 * workers), workers)) as results:
+        for _ in range(10 * workers):
+            next(results)
+        with timed(found, name):
+            for _ in results:
+                pass
 
 
 def start(options):
-    """Connect, get workers ready, and do nothing."""
-    task, factory = make(options.task), planner(options)
+    """Connect, get workers ready, and do little."""
+    task, factory, found = make(options.task), planner(options), {}
     evaluate(task, factory, 1, SEED, 1)  # now all is compiled
-    sent = len(pack((task, factory)).content)
-    seconds = {"connect": [], "first workers": [], "the same workers again": []}
     for _ in range(options.repeats):
-        began = time.perf_counter()
-        with on_ray(options.address):
-            seconds["connect"].append(time.perf_counter() - began)
-            for name in ("first workers", "the same workers again"):
-                began = time.perf_counter()
-                evaluate(task, factory, 1, SEED, options.workers)
-                seconds[name].append(time.perf_counter() - began)
-    local = []
-    for _ in range(options.repeats):
-        began = time.perf_counter()
-        evaluate(task, factory, 1, SEED, options.workers)
-        local.append(time.perf_counter() - began)
-    medians = {name: statistics.median(values) for name, values in {**seconds, "local workers": local}.items()}
-    return {"bytes": sent, "empty job": empty_job(options), **medians}
-
-
-def make_nothing():
-    """A job in which nothing happens."""
-    return lambda job: job
-
-
-def empty_job(options):
-    """Seconds of a job in which nothing happens, with one worker: locally and on Ray."""
-    found = {}
-    for name, place in (("local", nullcontext()), ("ray", on_ray(options.address))):
-        with place, closing(run_jobs(make_nothing, range(1001), 1)) as results:
-            next(results)
-            began = time.perf_counter()
-            for _ in results:
-                pass
-            found[name] = (time.perf_counter() - began) / 1000
-    return found
+        with timed(found, "one episode, local workers"):
+            evaluate(task, factory, 1, SEED, 1)
+        run_all(0.0, EMPTY_JOBS, 1, found, f"{EMPTY_JOBS} empty jobs, local workers")
+        with timed(found, "connect"):
+            place = on_ray(options.address)
+            place.__enter__()
+        for name in ("one episode, new worker", "one episode, the same worker"):
+            with timed(found, name):
+                evaluate(task, factory, 1, SEED, 1)
+        run_all(0.0, EMPTY_JOBS, 1, found, f"{EMPTY_JOBS} empty jobs")
+        began = processor_seconds()
+        time.sleep(10.0)
+        found.setdefault("10 s of idling", []).append({"clock": 10.0, "processors": processor_seconds() - began})
+        place.__exit__(None, None, None)
+    return {"bytes sent": len(pack((task, factory)).content), **medians(found)}
 
 
 def overhead(options):
     """Blocks of episodes, locally and on Ray in turns, so that neither has the quieter hours."""
-    task, factory, blocks = make(options.task), planner(options), []
-    with on_ray(options.address):
-        evaluate(task, factory, options.workers, SEED, options.workers)  # what is timed are episodes, not the start
-    evaluate(task, factory, options.workers, SEED, options.workers)
-    count = options.episodes // options.blocks
+    task, factory = make(options.task), planner(options)
+    count, found, plans = options.episodes // options.blocks, {}, {"local": 0, "ray": 0}
     for block in range(options.blocks):
-        order = ("local", "ray") if block % 2 == 0 else ("ray", "local")
-        for name in order:
+        for name in ("local", "ray") if block % 2 == 0 else ("ray", "local"):
             with on_ray(options.address) if name == "ray" else nullcontext():
-                if name == "ray":
-                    evaluate(task, factory, options.workers, SEED, options.workers)
-                found = timed(task, factory, count, SEED + 1 + block, options.workers)
-            blocks.append({"where": name, "block": block, "episodes": count, **found})
-            print(blocks[-1], flush=True)
-    totals = {
-        name: {what: sum(block[what] for block in blocks if block["where"] == name) for what in ("seconds", "plans")}
-        for name in ("local", "ray")
+                evaluate(task, factory, options.workers, SEED, options.workers)  # the workers are there
+                with timed(found, name):
+                    done = evaluate(task, factory, count, SEED + 1 + block, options.workers)
+            plans[name] += sum(record.plans for record in done.records)
+            print(name, found[name][-1], flush=True)
+    total = {
+        name: {what: sum(one[what] for one in times) for what in ("clock", "processors")}
+        for name, times in found.items()
     }
-    per_plan = {name: total["seconds"] / total["plans"] for name, total in totals.items()}
-    return {
-        "overhead per episode": totals["ray"]["seconds"] / totals["local"]["seconds"] - 1.0,
-        "overhead per plan": per_plan["ray"] / per_plan["local"] - 1.0,
-        "blocks": blocks,
-    }
+    more = {what: total["ray"][what] / total["local"][what] - 1.0 for what in ("clock", "processors")}
+    more["clock, of a plan"] = total["ray"]["clock"] / plans["ray"] / (total["local"]["clock"] / plans["local"]) - 1.0
+    return {"overhead": more, "total": total, "plans": plans, "blocks": found}
 
 
 def nodes(options):
-    """Episodes a second, with as many workers as there are nodes."""
-    task, factory, found = make(options.task), planner(options), []
-    evaluate(task, factory, 1, SEED, 1)
+    """Jobs a second, with as many workers as nodes."""
+    lean = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
+    cluster = Cluster(True, head_node_args={**NODE, **lean})
+    for _ in range(max(options.counts) - 1):
+        cluster.add_node(**NODE)
+    ray.init(cluster.address, log_to_driver=False, logging_level="ERROR")
+    result = []
     for count in options.counts:
-        cluster = Cluster(True, head_node_args={**NODE, "include_dashboard": False})
-        for _ in range(count - 1):
-            cluster.add_node(**NODE)
-        ray.init(cluster.address, log_to_driver=False, logging_level="ERROR")
+        found = {}
         with on_ray():
-            evaluate(task, factory, count, SEED, count)  # the workers are there
-            found.append({"nodes": count, **timed(task, factory, options.episodes, SEED, count)})
-        found[-1]["episodes a second"] = options.episodes / found[-1]["seconds"]
-        print(found[-1], flush=True)
-        ray.shutdown()
-        cluster.shutdown()
-    return found
+            run_all(WAITING_SECONDS, 100 * count, count, found, "ray")
+        seconds = found["ray"][0]["clock"]
+        result.append({"nodes": count, "jobs a second": 100 * count / seconds, "at most": count / WAITING_SECONDS})
+        print(result[-1], flush=True)
+    ray.shutdown()
+    cluster.shutdown()
+    return result
 
 
 def planner(options):
@@ -144,27 +168,25 @@ def main():
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--blocks", type=int, default=4)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--counts", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--counts", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--address", help="a cluster that runs; otherwise one is started here")
-    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
-    began = time.perf_counter()
     result = {
         "machine": cpu_name(),
         "cores": len(os.sched_getaffinity(0)),
+        "load": os.getloadavg()[0],
         "python": platform.python_version(),
         "numba": numba.__version__,
         "ray": ray.__version__,
         "asked": {name: value for name, value in vars(options).items() if name not in ("json", "address")},
         "seed": SEED,
         "found": {"start": start, "overhead": overhead, "nodes": nodes}[options.what](options),
-        "took": time.perf_counter() - began,
     }
     text = json.dumps(result, indent=1)
     print(text)
     if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+        options.json.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -365,8 +365,6 @@ def test_a_cluster_of_another_version(cluster, tmp_path):
         [sys.executable, "-c", other, *asked], cwd=tmp_path, capture_output=True, text=True, timeout=60
     )
     assert finished.returncode == 2
-    sentence = (
-        f"magic-pomdp: The cluster at {cluster.address} cannot be used: Version mismatch: "
-    )
+    sentence = f"magic-pomdp: The cluster at {cluster.address} cannot be used: Version mismatch: "
     assert finished.stderr.startswith(sentence)
     assert len(finished.stderr.splitlines()) == 1
