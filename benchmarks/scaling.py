@@ -16,7 +16,7 @@ import os
 import platform
 import statistics
 import time
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,6 +110,20 @@ def start(options):
     return {"bytes sent": len(pack((task, factory)).content), **medians(found)}
 
 
+def run_episodes(task, factory, count, seed, workers, found, name):
+    """Time so many episodes, from the moment at which the first ones are finished; the plans in them."""
+    plans = []
+    with ExitStack() as stack:
+
+        def note(record):
+            plans.append(record.plans)
+            if len(plans) == workers:
+                stack.enter_context(timed(found, name))
+
+        evaluate(task, factory, count + workers, seed, workers, note)
+    return sum(plans[workers:])
+
+
 def overhead(options):
     """Blocks of episodes, locally and on Ray in turns, so that neither has the quieter hours."""
     task, factory = make(options.task), planner(options)
@@ -117,10 +131,7 @@ def overhead(options):
     for block in range(options.blocks):
         for name in ("local", "ray") if block % 2 == 0 else ("ray", "local"):
             with on_ray(options.address) if name == "ray" else nullcontext():
-                evaluate(task, factory, options.workers, SEED, options.workers)  # the workers are there
-                with timed(found, name):
-                    done = evaluate(task, factory, count, SEED + 1 + block, options.workers)
-            plans[name] += sum(record.plans for record in done.records)
+                plans[name] += run_episodes(task, factory, count, SEED + block, options.workers, found, name)
             print(name, found[name][-1], flush=True)
     total = {
         name: {what: sum(one[what] for one in times) for what in ("clock", "processors")}
