@@ -116,7 +116,7 @@ def run_episodes(task, factory, count, seed, workers, found, name):
     with ExitStack() as stack:
 
         def note(record):
-            plans.append(record.plans)
+            plans.append(record.result.plans)
             if len(plans) == workers:
                 stack.enter_context(timed(found, name))
 
