@@ -28,16 +28,12 @@ EPISODES = 12
 TOY = Path(__file__).parents[1] / "learning" / "toy.py"
 
 
-def test_without_ray_there_is_a_sentence(run, monkeypatch):
-    monkeypatch.setattr(where, "find_spec", lambda name: None)
-    code, _, err = run("evaluate", "tiger", "--on", "ray")
-    assert (code, err) == (2, "magic-pomdp: A cluster needs ray: pip install 'magic-pomdp[ray]'.\n")
-
-
 ray = pytest.importorskip("ray", reason="the extra ray is not installed")
 from ray.cluster_utils import Cluster  # noqa: E402
 
 from magic_pomdp.running import ray_cluster  # noqa: E402
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

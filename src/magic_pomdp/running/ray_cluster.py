@@ -27,7 +27,7 @@ os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # nor is the u
 import ray
 import ray.exceptions
 
-_OLDEST = (2, 50)
+_OLDEST = (2, 60)
 """Version of Ray."""
 _ANY = "auto"
 """Instead of an address: the cluster to which this machine belongs."""
