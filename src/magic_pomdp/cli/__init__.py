@@ -96,7 +96,8 @@ def _prepare(arguments: list[str]) -> dict[str, Callable[..., int]]:
     """Let the workers' imports begin beside ours; all commands, the one that was asked for with the options that
     settings declare."""
     name = arguments[0] if arguments else ""
-    if name in _WORKING and not {"-h", "--help"} & set(arguments) and named_option(arguments, "workers") != "0":
+    elsewhere = named_option(arguments, "workers") == "0" or named_option(arguments, "on") == "ray"
+    if name in _WORKING and not elsewhere and not {"-h", "--help"} & set(arguments):
         from magic_pomdp.running.workers import start_server
 
         start_server()

@@ -10,7 +10,6 @@ import numpy as np
 
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.compiling import code_digest
-from magic_pomdp.core.machine import available_cores
 from magic_pomdp.core.parameters import derived_digest, parameter_values
 from magic_pomdp.core.randomness import check_seed, new_stream
 from magic_pomdp.core.settings import Settings, SettingValue
@@ -19,6 +18,7 @@ from magic_pomdp.planners.plan import Budget, Planner
 from magic_pomdp.results.evaluation import Evaluation, Question, add_up
 from magic_pomdp.running.episode import EpisodeRecord, longest_macro_action, planning_ahead, run_episode
 from magic_pomdp.running.factory import PlannerFactory
+from magic_pomdp.running.where import cores_at_hand
 from magic_pomdp.running.workers import JobFailed, run_jobs
 from magic_pomdp.running.world import SimulatedWorld, World, WorldFactory, draw_beginning
 
@@ -69,7 +69,7 @@ def evaluate(
     """
     check_numbers(episodes, seed)
     make_planner = planner_maker(planner)
-    workers = available_cores() if workers is None else workers
+    workers = cores_at_hand() if workers is None else workers
     if workers > 0 and type(task).__module__ == "__main__" and not _is_file("__main__"):
         raise ValueError(f"Worker processes cannot find {type(task).__name__}: put it into a file, or use workers=0.")
     asked = describe(
