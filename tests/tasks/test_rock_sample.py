@@ -108,5 +108,5 @@ def test_despot_does_better_than_driving_out():
     task = make("rock-sample")
     settings = DespotSettings.advised(task, scenarios=100)
     planner = find_planner("despot").build(task, settings, Budget(steps=100_000))
-    returns = [run_episode(task, planner, seed=0, episode=episode).discounted_return for episode in range(4)]
+    returns = [run_episode(task, planner, seed=0, episode=episode).result.discounted_return for episode in range(4)]
     assert math.fsum(returns) / 4 > 12.0  # straight out is worth 7.4
