@@ -38,7 +38,7 @@ class LaserTag(Chase):
     context_size = 2
     advice = (
         BeliefSettings(particles=10_000),
-        MacroDespotSettings(scenarios=500, search_depth=60),
+        MacroDespotSettings(scenarios=100, search_depth=40, regularisation=0.05),
         PomcpowSettings(26.0, observation_widening=4.0, observation_exponent=1.0 / 35.0, search_depth=60),
     )
 
@@ -46,7 +46,7 @@ class LaserTag(Chase):
     """In how many ways the obstacles may lie."""
     noise: float = 2.5
     """Standard deviation of the normal number in a reading."""
-    key_cell: float = 4.0
+    key_cell: float = 20.0
     """Readings in the same interval of this length share a branch of the search."""
 
     reaches: np.ndarray = dataclasses.field(init=False, repr=False)
