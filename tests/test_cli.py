@@ -164,7 +164,6 @@ def test_what_cannot_be_parsed_is_answered_with_help(run, arguments):
 
 OPTIONS_OF_OTHERS = [
     "evaluate tiger --exploration 9",
-    "evaluate tiger --fallback-below 9",
     "evaluate tiger --model some.safetensors",
     "evaluate tiger --planner despot --macro-length 3",
     "evaluate tiger --planner pomcpow --macro-length 2",

@@ -211,7 +211,7 @@ def test_what_the_shipped_tasks_advise():
     assert MacroDespotSettings.advised(light_dark, scenarios=6) == advised
     assert DespotSettings.advised(light_dark) == DespotSettings(scenarios=20, discount=0.99)
     assert MagicSettings.advised(light_dark) == MagicSettings(scenarios=50, discount=0.99)
-    assert MagicSettings.advised(puck_push) == MagicSettings(scenarios=30, search_depth=20, fallback_below=70.0)
+    assert MagicSettings.advised(puck_push) == MagicSettings(scenarios=30, search_depth=20, refine=0.4)
     assert PomcpowSettings.advised(puck_push) == PomcpowSettings(100.0, 12.5, 0.1, 7.5, 0.075, search_depth=20)
     assert BeliefSettings.advised(light_dark) == BeliefSettings(particles=10_000)
     assert BeliefSettings.advised(make("tiger")) == BeliefSettings(particles=1000)

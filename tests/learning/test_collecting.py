@@ -1,6 +1,5 @@
 """What a training's workers bring back."""
 
-import numpy as np
 import pytest
 from toy import Target
 
@@ -14,7 +13,6 @@ from magic_pomdp.learning.collecting import (
     EpisodeJob,
     WeightBoard,
 )
-from magic_pomdp.macros import HeldActionSpace
 from magic_pomdp.magic import MagicSettings
 from magic_pomdp.magic.shape import GeneratorShape
 
@@ -40,26 +38,16 @@ def test_an_episode_without_a_plan_brings_nothing_to_learn_from(tmp_path, monkey
     assert collector(tmp_path).run(EpisodeJob(TRAINING, 0)) == Collected("a record", None)
 
 
-class Doubted(Target):
-    """The primitive shot in the middle is better than any that could be learned, far to the side."""
+class Refined(Target):
+    """Its searches refine macro-actions."""
 
-    name = "doubted"
-    advice = (*Target.advice, MagicSettings(scenarios=4, search_depth=1, fallback_below=10.0))
-
-    def macro_space(self, length):
-        return HeldActionSpace(length, (-9.0,), (-8.0,), ((-9.0,), (-8.0,)))
-
-    def actions(self):
-        return np.array([[0.0]])
+    name = "refined"
+    advice = (*Target.advice, MagicSettings(scenarios=4, search_depth=1, refine=0.4))
 
 
-def test_training_plans_as_the_generator_will_be_used(tmp_path):
-    """Where its macro-actions find too little, the primitive ones act; it learns from what its own are worth."""
-    worker = collector(tmp_path, Doubted())
+def test_training_plans_with_what_was_drawn_and_evaluation_as_the_generator_will_be_used(tmp_path):
+    worker = collector(tmp_path, Refined())
     collected = worker.run(EpisodeJob(TRAINING, 0))
-    assert collected.record.total_return > 5.0
-    assert collected.experience.value[0] < -400.0
-    assert collected.experience.values.shape == (1, 2)
-    assert worker.planner.settings == MagicSettings(
-        scenarios=4, search_depth=1, default_policy="greedy", fallback_below=10.0
-    )
+    assert collected.experience.values.shape == (1, len(worker.source.space.start))
+    assert worker.planner.settings == MagicSettings(scenarios=4, search_depth=1, default_policy="greedy", refine=0.4)
+    assert worker.run(EpisodeJob(EVALUATION, 0)).experience is None

@@ -12,13 +12,14 @@ from test_trainer import TINY
 from toy import Target
 
 import magic_pomdp as mp
-from magic_pomdp import Belief, Budget, MacroActions, MacroDespot, run_episode
+from magic_pomdp import Belief, Budget, run_episode
 from magic_pomdp.macros import BezierSpace
 from magic_pomdp.magic import MagicPlanner, MagicSettings, load_model
 from magic_pomdp.magic import model as model_module
 from magic_pomdp.magic.arrays import load_arrays, save_arrays
 from magic_pomdp.magic.model import ModelCard, ModelFile, Score, save_model
 from magic_pomdp.magic.shape import GeneratorShape
+from magic_pomdp.planners.refining import EACH, VARIED
 from magic_pomdp.running import PlannerFactory
 from magic_pomdp.show import demo
 from magic_pomdp.show.results import read_results
@@ -27,8 +28,6 @@ from magic_pomdp.testing import check_planner
 TOY = f"{Path(__file__).parent / 'toy.py'}:Target"
 CONTEXT = np.array([3.0, 1.0, -2.0, 2.5, -3.0])
 """Of Light-Dark."""
-NEVER_ENOUGH = 1e9
-"""What no plan finds."""
 
 
 def make_model(path, task, length, score=50.0, seed=0):
@@ -83,38 +82,24 @@ def test_the_planner_plans(light_dark_model):
     assert 0.015 < timed.seconds < 0.2
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_plan_that_finds_too_little_is_compared_with_one_of_primitive_actions(light_dark_model, seed):
+def test_what_refining_tries_is_near_the_learned_macro_actions(light_dark_model):
     task = mp.make("light-dark")
     belief = Belief.initial(task, CONTEXT)
-    planner = make_planner(task, light_dark_model, Budget(steps=200_000), fallback_below=NEVER_ENOUGH)
-    plan = planner.plan(belief, CONTEXT, seed=seed)
-
-    def search(macro_actions, steps):
-        found = MacroDespot(task, macro_actions, planner.settings)
-        return found.plan(belief, CONTEXT, budget=Budget(steps=steps), seed=seed)
-
-    learned = search(planner.generate(belief, CONTEXT), 100_000)
-    other = search(MacroActions.repeat(task.actions(), 1), 200_000 - learned.steps)
-    best = max(learned, other, key=lambda found: found.value)
-    assert (plan.value, plan.choice, plan.steps) == (best.value, best.choice, learned.steps + other.steps)
-    np.testing.assert_array_equal(plan.macro_action, best.macro_action)
-    assert planner.last_tree().nodes[0]["lower"] == best.lower
-    assert (planner.searched.value, planner.searched.steps) == (learned.value, learned.steps)
-
-    planner = make_planner(task, light_dark_model, Budget(steps=200_000), fallback_below=learned.value)  # just enough
-    plan = planner.plan(belief, CONTEXT, seed=seed)
-    assert plan.value >= learned.value
-    assert len(plan.values) == len(learned.values)
-    assert planner.searched.value == plan.value
-    assert plan.steps >= 200_000 or plan.stopped_by == "gap closed"
+    planner = make_planner(task, light_dark_model, Budget(steps=4_000_000), refine=0.4)
+    plan, learned = planner.plan(belief, CONTEXT, seed=1), planner.generate(belief, CONTEXT)
+    count = VARIED * EACH
+    assert len(plan.macro_actions) == count + len(learned)
+    np.testing.assert_array_equal(plan.macro_actions.actions[count:], learned.actions)
+    for beginning in plan.macro_actions.actions[:count, 0]:
+        distances = np.linalg.norm(learned.actions[:-1, 0] - beginning, axis=1)  # but for the stop, always there
+        assert 0.0 < distances.min() < 0.7
 
 
-@pytest.mark.parametrize("fallback_below", [None, 0.0, NEVER_ENOUGH])
-def test_a_search_with_learned_macro_actions_goes_on(light_dark_model, fallback_below):
+@pytest.mark.parametrize("refine", [0.0, 0.4])
+def test_a_search_with_learned_macro_actions_goes_on(light_dark_model, refine):
     task = mp.make("light-dark")
     belief = Belief.initial(task, CONTEXT)
-    planner = make_planner(task, light_dark_model, Budget(steps=20_000), fallback_below=fallback_below)
+    planner = make_planner(task, light_dark_model, Budget(steps=20_000), refine=refine)
     with pytest.raises(ValueError, match="no search to go on with"):
         planner.go_on(Budget(steps=100))
     plan = planner.plan(belief, CONTEXT, seed=4)
@@ -126,18 +111,18 @@ def test_a_search_with_learned_macro_actions_goes_on(light_dark_model, fallback_
     assert planner.last_tree().nodes[0]["lower"] >= plan.lower
 
 
-def test_a_planner_with_a_fallback_keeps_its_time(light_dark_model):
+def test_a_planner_that_refines_keeps_its_time(light_dark_model):
     task = mp.make("light-dark")
     belief = Belief.initial(task, CONTEXT)
-    planner = make_planner(task, light_dark_model, Budget(seconds=0.05), fallback_below=NEVER_ENOUGH)
+    planner = make_planner(task, light_dark_model, Budget(seconds=0.05), refine=0.4)
     planner.plan(belief, CONTEXT)
     assert 0.04 < min(planner.plan(belief, CONTEXT, seed=seed).seconds for seed in range(3)) < 0.1
 
 
-@pytest.mark.parametrize("fallback_below", [None, NEVER_ENOUGH])
-def test_the_planner_keeps_what_planners_promise(light_dark_model, fallback_below):
+@pytest.mark.parametrize("refine", [0.0, 0.4])
+def test_the_planner_keeps_what_planners_promise(light_dark_model, refine):
     task = mp.make("light-dark")
-    planner = make_planner(task, light_dark_model, Budget(steps=5_000), fallback_below=fallback_below)
+    planner = make_planner(task, light_dark_model, Budget(steps=5_000), refine=refine)
     assert check_planner(planner) == []
 
 

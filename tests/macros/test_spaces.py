@@ -16,7 +16,7 @@ def test_learning_sets_out_from_the_handcrafted_macro_actions(name, length):
     np.testing.assert_allclose(decoded.actions, handcrafted.actions, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["tiger", "rock-sample", "tag", "laser-tag", "light-dark-1d", "sub-hunt", "vdp-tag"])
+@pytest.mark.parametrize("name", ["tiger", "rock-sample", "tag", "laser-tag", "light-dark-1d", "sub-hunt"])
 def test_discrete_tasks_learn_over_their_real_actions_alone(name):
     task, rng = make(name), np.random.default_rng(0)
     real = {tuple(action) for action in task.actions()}

@@ -33,7 +33,7 @@ from magic_pomdp.planners.tree import NO_BRANCH, NO_NODE, ROOT, add_scenario, ne
 
 SIMULATE, BOUND_NODES, BOUND_ROWS = range(3)
 """Kinds of rounds: a piece is a macro-action to run, a node to bound, or a row of `Tree.states`."""
-WORTH_SHARING = 32
+WORTH_SHARING = 8
 """Macro-actions to run on scenarios; fewer are done sooner than another thread has noticed."""
 
 COMPLETE, LATE, BROKEN = range(3)
@@ -110,11 +110,11 @@ def bound_row(task, context, choices, rules, tree, bench, desk, row, number):
 @compiled
 def work(task, context, choices, rules, tree, bench, desk):
     """Take pieces of the present round, and do them, until none is left."""
-    board = tree.board
+    board, done = tree.board, 0
     while True:
         piece = take_piece(board)
         if piece == NOTHING:
-            return
+            break
         piece += board[FIRST]
         subject = board[SUBJECT]
         if board[KIND] == SIMULATE:
@@ -123,9 +123,11 @@ def work(task, context, choices, rules, tree, bench, desk):
             bound_node(task, context, choices, rules, tree, desk, tree.nodes[subject + piece])
         else:
             bound_row(task, context, choices, rules, tree, bench, desk, subject + piece, piece)
+        done += 1
+    if done > 0:  # told once a round: words that threads write in turns are dear
         atomics.add(board, STEPS, desk.steps[0])
         desk.steps[0] = 0
-        atomics.add(board, DONE, 1)
+        atomics.add(board, DONE, done)
 
 
 @compiled

@@ -21,11 +21,13 @@ from magic_pomdp.core.compiling import compiled, search_kernel
 from magic_pomdp.core.machine import available_cores
 from magic_pomdp.core.views import borrow
 
-TICKET, DONE, TAKEN, STEPS, SEARCH, HELPERS, FAILED, KIND, SUBJECT, FIRST, DEADLINE = (8 * i for i in range(11))
+TICKET, DONE, TAKEN, STEPS, SEARCH, HELPERS, FAILED, ROUND = (8 * i for i in range(8))
 """Words of a board, each in a cache line of its own: the ticket; how many pieces of the round are done, how many will
-be, and the primitive steps that this took; which search it is, how many helpers it has, and whether one has failed.
-Then what the round is about: its kind of work, its subject, the number of its first piece, and its deadline."""
-BOARD_WORDS = 88
+be, and the primitive steps that this took; which search it is, how many helpers it has, and whether one has failed."""
+KIND, SUBJECT, FIRST, DEADLINE = range(ROUND, ROUND + 4)
+"""What the round is about, in one cache line: its kind of work, its subject, the number of its first piece, and its
+deadline."""
+BOARD_WORDS = ROUND + 8
 
 NO_SEARCH = -2
 """The number of none."""

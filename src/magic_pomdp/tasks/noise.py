@@ -10,12 +10,12 @@ LOG_TWO_PI = math.log(2.0 * math.pi)
 
 
 @njit
-def positive_normal(mean, noise, random):
-    """A normal number, drawn again until it is positive."""
-    while True:
+def positive_normal(mean, noise, drawn, random):
+    """The normal number that a standard one, drawn already, stands for. If it is not positive, another is drawn."""
+    value = mean + noise * drawn
+    while value <= 0.0:
         value = mean + noise * normal(random)
-        if value > 0.0:
-            return value
+    return value
 
 
 @njit

@@ -12,7 +12,7 @@ from numba import njit
 
 from magic_pomdp.core.learning_hints import Mirror
 from magic_pomdp.core.outcome import Outcome
-from magic_pomdp.core.randomness import normal, uniform
+from magic_pomdp.core.randomness import four_normals, normal, uniform
 from magic_pomdp.core.scene import Circle, Handle, Scene, Shape, Track, rectangle
 from magic_pomdp.core.series import arccosine, arcsine, direction, exponential, logarithm, sin_cos, sin_cos_within
 from magic_pomdp.core.task import Task
@@ -137,13 +137,13 @@ class PuckPush(Task):
     def draw_push(self, random):
         """What chance decides in a step: how far off its heading the robot drives (sine, cosine), how far, how fast the
         puck creeps, and how wide a gap is left, in radii."""
-        turn = self.heading_noise * normal(random)
-        length = self.duration * positive_normal(self.speed, self.speed_noise, random)
-        return (*sin_cos(turn), length, *self.draw_contact(random))
+        turn, far, creep, gap = four_normals(random)
+        length = self.duration * positive_normal(self.speed, self.speed_noise, far, random)
+        return (*sin_cos(self.heading_noise * turn), length, *self.contact(creep, gap, random))
 
-    def draw_contact(self, random):
-        """The part of it that the robot's own motion does not tell."""
-        return positive_normal(self.creep, self.creep_noise, random), abs(self.gap_noise * normal(random))
+    def contact(self, creep, gap, random):
+        """The part of it that the robot's own motion does not tell, from two standard normal numbers."""
+        return positive_normal(self.creep, self.creep_noise, creep, random), abs(self.gap_noise * gap)
 
     def step_unobserved(self, context, state, action, random, unseen):
         if state[OUTCOME] != Outcome.RUNNING:
@@ -173,7 +173,9 @@ class PuckPush(Task):
             ahead, aside, value = far, 0.0, math.log(self.moved_by_hand)
         turn, turn_weight = informed_normal(0.0, self.heading_noise, aside / far, self.bot_noise / far, random)
         length, length_weight = informed_normal(far, length_noise, ahead, self.bot_noise, random)
-        self.push(state, action, (*sin_cos(turn), max(0.0, length), *self.draw_contact(random)))
+        self.push(
+            state, action, (*sin_cos(turn), max(0.0, length), *self.contact(normal(random), normal(random), random))
+        )
         reward, outcome = self.judge(context, state)
         if outcome != Outcome.RUNNING or length <= 0.0:
             return -math.inf, reward, outcome

@@ -5,6 +5,8 @@ look at the target's distance costs 5, a poor one nothing. After Sunberg & Koche
 """
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numba import njit
@@ -15,7 +17,7 @@ from magic_pomdp.core.randomness import normal, uniform
 from magic_pomdp.core.scene import Circle, Handle, Line, Scene, Shape, Track
 from magic_pomdp.core.series import direction
 from magic_pomdp.core.task import Task
-from magic_pomdp.macros.spaces import ListedActionSpace
+from magic_pomdp.macros.spaces import Kind, SpaceDescription, check_length
 from magic_pomdp.macros.straight import directions
 from magic_pomdp.planners.despot_settings import MacroDespotSettings
 from magic_pomdp.planners.pomcpow import PomcpowSettings
@@ -34,6 +36,8 @@ LARGEST_ARENA = 5.0
 LARGEST_NOISE = 6.0
 FORESEEN = 4
 """The upper bound takes no noise to exceed so many standard deviations, and looks so many steps ahead."""
+SHORTEST = 1e-9
+"""A heading is no shorter."""
 BEFORE_BARRIER = 1e-9
 """The share of a move that a robot stopped by a barrier stays short of it."""
 
@@ -222,9 +226,8 @@ class VdpTag(Task):
         macro_actions.actions[:, :-1, LOOK] = 0.0
         return macro_actions
 
-    def macro_space(self, length: int) -> ListedActionSpace:
-        """Sequences of the headings above: numbers between theirs would be no headings."""
-        return ListedActionSpace.of_actions(self.actions(), length)
+    def macro_space(self, length: int) -> "LookingLines":
+        return LookingLines(length, self.actions())
 
     def scene(self, context: np.ndarray) -> Scene:
         edge, begin, end = 1.05 * self.arena, self.barrier_begin, self.barrier_end
@@ -244,6 +247,48 @@ class VdpTag(Task):
     def sprites(self, context: np.ndarray, state: np.ndarray, particles: np.ndarray) -> tuple[Shape, ...]:
         target = Circle(state[TARGET_X], state[TARGET_Y], self.tag_radius, "object")
         return target, Circle(state[AGENT_X], state[AGENT_Y], 0.025 * self.arena, "robot")
+
+
+@dataclass(frozen=True, eq=False)
+class LookingLines:
+    """Straight lines in any direction, with or without a look at the end: three numbers each, the heading and, if it is
+    positive, the look."""
+
+    length: int
+    actions: np.ndarray
+    """Held actions to set out from, shape (count, 3)."""
+
+    kind: Kind = "sphere"
+    size: int = 3
+
+    def __post_init__(self) -> None:
+        check_length(self.length)
+
+    @property
+    def count(self) -> int:
+        return len(self.actions)
+
+    @cached_property
+    def start(self) -> np.ndarray:
+        looks = self.actions[:, LOOK:] - 0.5
+        numbers = np.hstack([self.actions[:, :LOOK], looks])
+        units: np.ndarray = numbers / np.linalg.norm(numbers, axis=1, keepdims=True)
+        return units
+
+    def decode(self, parameters: np.ndarray) -> MacroActions:
+        parameters = np.asarray(parameters, dtype=np.float64)
+        if parameters.shape != (self.count, self.size):
+            raise ValueError(
+                f"The parameters of looking lines have shape ({self.count}, {self.size}), not {parameters.shape}."
+            )
+        actions = np.zeros((self.count, self.length, 3))
+        along = np.maximum(np.linalg.norm(parameters[:, :LOOK], axis=1, keepdims=True), SHORTEST)
+        actions[:, :, :LOOK] = (parameters[:, :LOOK] / along)[:, None]
+        actions[:, -1, LOOK] = parameters[:, LOOK] > 0.0
+        return MacroActions(actions, np.full(self.count, self.length))
+
+    def describe(self) -> SpaceDescription:
+        return {"space": "looking lines", "count": self.count, "size": self.size, "length": self.length}
 
 
 @njit
