@@ -47,7 +47,7 @@ class RockSample(Task):
     context_size = 1
     advice = (
         BeliefSettings(particles=20_000),
-        MacroDespotSettings(scenarios=100, search_depth=40),
+        MacroDespotSettings(scenarios=60, search_depth=40),
         PomcpowSettings(20.0, search_depth=40),
     )
 
