@@ -51,7 +51,7 @@ def test_pomcpow_goes_to_the_light_first():
     planner = Pomcpow(task, budget=Budget(steps=50_000))
     records = [run_episode(task, planner, seed=0, episode=episode) for episode in range(8)]
     assert sum(record.outcome == "success" for record in records) >= 7
-    assert np.mean([record.discounted_return for record in records]) > 40.0
+    assert np.mean([record.result.discounted_return for record in records]) > 40.0
 
 
 def test_what_makes_no_sense_is_refused():

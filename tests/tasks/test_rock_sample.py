@@ -14,7 +14,7 @@ CONTEXT = np.zeros(1)
 
 
 def step(task, x, y, good, action, seed=0):
-    state, observation = np.array([x, y, good, Outcome.RUNNING], dtype=float), np.full(1, np.nan)
+    state, observation = np.array([x, y, good, 0, Outcome.RUNNING], dtype=float), np.full(1, np.nan)
     reward, outcome = task.step(CONTEXT, state, np.array([float(action)]), new_stream(seed), observation)
     return state, reward, outcome, observation[0]
 
@@ -52,8 +52,8 @@ def test_leaving_and_sampling():
 def test_a_look_tells_half_as_much_at_the_half_distance():
     task = make("rock-sample", half_distance=4.0)
     x, y = task.places[0, 0]
-    assert task.reliability_of(CONTEXT, np.array([x, y, 0.0, 0.0]), 0) == 1.0
-    assert task.reliability_of(CONTEXT, np.array([x + 4.0, y, 0.0, 0.0]), 0) == pytest.approx(0.75)
+    assert task.reliability_of(CONTEXT, np.array([x, y, 0.0, 0.0, 0.0]), 0) == 1.0
+    assert task.reliability_of(CONTEXT, np.array([x + 4.0, y, 0.0, 0.0, 0.0]), 0) == pytest.approx(0.75)
     seen = [step(task, x + 4.0, y, 1, LOOK, seed)[3] for seed in range(400)]
     assert set(seen) == {GOOD, BAD}
     assert np.mean(np.array(seen) == GOOD) == pytest.approx(0.75, abs=0.08)
@@ -75,8 +75,26 @@ def test_the_bound_is_the_best_way_of_who_knows():
     for _ in range(20):
         x, y, good = rng.integers(5), rng.integers(5), rng.integers(8)
         left = frozenset(rock for rock in range(3) if good >> rock & 1)
-        state = np.array([x, y, good, Outcome.RUNNING], dtype=float)
+        state = np.array([x, y, good, 0, Outcome.RUNNING], dtype=float)
         assert task.upper_bound(np.ones(1), state) == pytest.approx(best(x, y, left))
+
+
+@pytest.mark.jit_off
+def test_the_guide_goes_where_a_look_has_promised_something():
+    task, actions = make("rock-sample"), make("rock-sample").macro_actions(1)
+    state, observation = np.array([0.0, 3.0, 1 << 4, 0.0, Outcome.RUNNING]), np.zeros(1)
+    assert task.guide(CONTEXT, state, actions.actions, actions.lengths) == EAST
+    value, _, _ = task.condition(
+        CONTEXT, state, np.array([LOOK + 4.0]), new_stream(0), np.array([float(GOOD)]), observation
+    )
+    assert math.exp(value) == pytest.approx(task.reliability_of(CONTEXT, state, 4))
+    taken, reward = [], 0.0
+    while reward == 0.0:
+        action = float(task.guide(CONTEXT, state, actions.actions, actions.lengths))
+        reward, _ = task.step(CONTEXT, state, np.array([action]), new_stream(0), observation)
+        taken.append(int(action))
+    assert taken == [EAST, EAST, NORTH, SAMPLE]  # the rock lies at (2, 4)
+    assert (reward, state[2], state[3]) == (10.0, 0.0, 0.0)
 
 
 def test_layouts():
@@ -108,5 +126,5 @@ def test_despot_does_better_than_driving_out():
     task = make("rock-sample")
     settings = DespotSettings.advised(task, scenarios=100)
     planner = find_planner("despot").build(task, settings, Budget(steps=100_000))
-    returns = [run_episode(task, planner, seed=0, episode=episode).discounted_return for episode in range(4)]
+    returns = [run_episode(task, planner, seed=0, episode=episode).result.discounted_return for episode in range(4)]
     assert math.fsum(returns) / 4 > 12.0  # straight out is worth 7.4

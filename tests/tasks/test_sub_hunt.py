@@ -103,7 +103,7 @@ def test_pomcpow_hunts():
     task = make("sub-hunt")
     planner = Pomcpow(task, budget=Budget(steps=20_000))
     records = [run_episode(task, planner, seed=0, episode=episode) for episode in range(8)]
-    assert np.mean([record.discounted_return for record in records]) > 30.0
+    assert np.mean([record.result.discounted_return for record in records]) > 30.0
 
 
 def test_what_makes_no_sense_is_refused():

@@ -46,6 +46,8 @@ class Chase(Task, abstract=True):
     """Of each layout, the numbers of its free squares: shape (layouts, free squares)."""
     ways: np.ndarray = dataclasses.field(init=False, repr=False)
     """Of each layout, where each action leads from each square: shape (layouts, squares, actions)."""
+    patrol: np.ndarray = dataclasses.field(init=False, repr=False)
+    """Of each layout, where a robot goes from each square that walks along the walls: shape (layouts, squares)."""
     values: np.ndarray = dataclasses.field(init=False, repr=False)
     """What is earned by who sees the opponent: shape (layouts, squares of the robot, squares of the opponent)."""
 
@@ -54,6 +56,9 @@ class Chase(Task, abstract=True):
         object.__setattr__(self, "width", floors.shape[2])
         object.__setattr__(self, "free", np.array([np.flatnonzero(floor) for floor in floors], dtype=np.float64))
         object.__setattr__(self, "ways", _ways(floors))
+        object.__setattr__(
+            self, "patrol", np.array([_patrol(floor, way) for floor, way in zip(floors, self.ways, strict=True)])
+        )
         object.__setattr__(self, "values", np.zeros((len(floors), floors[0].size, floors[0].size)))
         super().__post_init__()
         if self.discount == 1.0 or max(self.move_reward, self.miss_reward) > 0.0 or self.tag_reward < 0.0:
@@ -104,9 +109,21 @@ class Chase(Task, abstract=True):
             return 0.0
         return self.values[self.layout(context), int(state[ROBOT]), int(state[OPPONENT])]
 
+    def guide(self, context, state, macro_actions, lengths):
+        """Tag an opponent who is there, else walk along the walls: who runs away ends in a corner."""
+        wanted = self.patrol[self.layout(context), int(state[ROBOT])]
+        if state[ROBOT] == state[OPPONENT]:
+            wanted = TAG
+        for number in range(len(lengths)):
+            if macro_actions[number, 0, 0] == wanted:
+                return number
+        return 0
+
     def rollout_action(self, context, state, actions, random, action):
-        """Tag an opponent who is there, else move at random."""
-        action[0] = TAG if state[ROBOT] == state[OPPONENT] else integer(random, len(MOVES))
+        """The same."""
+        action[0] = self.patrol[self.layout(context), int(state[ROBOT])]
+        if state[ROBOT] == state[OPPONENT]:
+            action[0] = TAG
 
     def actions(self) -> np.ndarray:
         return np.arange(5.0)[:, None]
@@ -161,6 +178,26 @@ def _ways(floors: np.ndarray) -> np.ndarray:
         above, beside = np.where(inside, above, row), np.where(inside, beside, column)
         ways[..., action] = np.where(floors[:, above, beside], above * columns + beside, ways[..., action])
     return ways.reshape(count, rows * columns, TAG + 1)
+
+
+def _patrol(floor: np.ndarray, ways: np.ndarray) -> np.ndarray:
+    """Where a robot goes that keeps a wall at its right hand; from squares without one, the shortest way to such."""
+    square, side, known = int(np.flatnonzero(floor)[0]), EAST, {}
+    begun = set()
+    while (square, side) not in begun:
+        begun.add((square, side))
+        turns = [(side + turn) % len(MOVES) for turn in (1, 0, 3, 2)]  # right, ahead, left, back
+        side = next((turn for turn in turns if ways[square, turn] != square), side)
+        known[square] = side
+        square = int(ways[square, side])
+    found = list(known)
+    for goal in found:  # grows meanwhile
+        for side in range(len(MOVES)):
+            back = int(ways[goal, (side + 2) % len(MOVES)])
+            if back not in known:
+                known[back] = side
+                found.append(back)
+    return np.array([float(known.get(square, NORTH)) for square in range(floor.size)])
 
 
 @cache

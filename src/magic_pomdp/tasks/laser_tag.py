@@ -38,7 +38,7 @@ class LaserTag(Chase):
     context_size = 2
     advice = (
         BeliefSettings(particles=10_000),
-        MacroDespotSettings(scenarios=500, search_depth=60),
+        MacroDespotSettings(scenarios=100, search_depth=40, regularisation=0.05),
         PomcpowSettings(26.0, observation_widening=4.0, observation_exponent=1.0 / 35.0, search_depth=60),
     )
 
@@ -46,6 +46,8 @@ class LaserTag(Chase):
     """In how many ways the obstacles may lie."""
     noise: float = 2.5
     """Standard deviation of the normal number in a reading."""
+    key_cell: float = 20.0
+    """Readings in the same interval of this length share a branch of the search."""
 
     reaches: np.ndarray = dataclasses.field(init=False, repr=False)
     """Of each layout and square, at which step each beam meets a wall or an obstacle: shape (layouts, squares, 8)."""
@@ -53,8 +55,8 @@ class LaserTag(Chase):
     """ln of how likely a straight and a diagonal beam of so many steps has a reading: shape (2, steps, readings)."""
 
     def __post_init__(self) -> None:
-        if self.layouts < 1 or self.noise <= 0.0:
-            raise ValueError("LaserTag's layouts and noise must be positive.")
+        if self.layouts < 1 or min(self.noise, self.key_cell) <= 0.0:
+            raise ValueError("LaserTag's layouts, noise and key_cell must be positive.")
         object.__setattr__(self, "reaches", _reaches(self.layouts))
         object.__setattr__(self, "logarithms", _logarithms(self.noise))
         super().__post_init__()
@@ -124,7 +126,7 @@ class LaserTag(Chase):
     def observation_key(self, observation):
         key = 0
         for beam in range(len(BEAMS)):
-            key = MOST * key + int(observation[beam]) + 1
+            key = MOST * key + math.floor(observation[beam] / self.key_cell) + 1
         return key
 
 

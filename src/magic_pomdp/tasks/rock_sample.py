@@ -23,8 +23,9 @@ NORTH, EAST, SOUTH, WEST, SAMPLE, LOOK = range(6)
 """Actions: four moves, a sample of the rock underneath, and LOOK + i to look at rock i."""
 NOTHING, GOOD, BAD = range(3)
 """Observations: GOOD or BAD after a look, else NOTHING."""
-X, Y, ROCKS, OUTCOME = range(4)
-"""State: where the rover is, the good rocks as the bits of a whole number, and whether it has left."""
+X, Y, ROCKS, PROMISING, OUTCOME = range(5)
+"""State: where the rover is, the good rocks as the bits of a whole number, likewise those of which the last look said
+so, which the rover knows, and whether it has left."""
 
 NO_ROCK = -1
 MOST_ROCKS = 20
@@ -40,13 +41,13 @@ class RockSample(Task):
     """The context tells which of the layouts an episode has. Where no layout was published, rocks lie at random."""
 
     name = "rock-sample"
-    state_size = 4
+    state_size = 5
     action_size = 1
     observation_size = 1
     context_size = 1
     advice = (
         BeliefSettings(particles=20_000),
-        MacroDespotSettings(scenarios=100, search_depth=40),
+        MacroDespotSettings(scenarios=60, search_depth=40),
         PomcpowSettings(20.0, search_depth=40),
     )
 
@@ -113,6 +114,7 @@ class RockSample(Task):
 
     def draw_state(self, context, random, state):
         state[X], state[Y], state[OUTCOME] = 0.0, self.size // 2, Outcome.RUNNING
+        state[PROMISING] = 0.0
         state[ROCKS] = integer(random, 1 << self.rocks)
 
     def step(self, context, state, action, random, observation):
@@ -123,6 +125,7 @@ class RockSample(Task):
             rock = int(action[0]) - LOOK
             sees_right = uniform(random) < self.reliability_of(context, state, rock)
             observation[0] = GOOD if self.is_good(state, rock) == sees_right else BAD
+            self.note(state, rock, observation[0] == GOOD)
             return 0.0, Outcome.RUNNING
         if action[0] == SAMPLE:
             return self.sample(context, state), Outcome.RUNNING
@@ -145,6 +148,7 @@ class RockSample(Task):
         rock = int(self.rock_at[int(context[0]), int(state[X]), int(state[Y])])
         if rock == NO_ROCK:
             return self.illegal_reward
+        self.note(state, rock, False)
         if not self.is_good(state, rock):
             return self.bad_reward
         state[ROCKS] -= 1 << rock
@@ -152,6 +156,14 @@ class RockSample(Task):
 
     def is_good(self, state, rock):
         return (int(state[ROCKS]) >> rock) & 1 == 1
+
+    def is_promising(self, state, rock):
+        return (int(state[PROMISING]) >> rock) & 1 == 1
+
+    def note(self, state, rock, promising):
+        """Note whether a rock is promising."""
+        if promising != self.is_promising(state, rock):
+            state[PROMISING] += (1 << rock) if promising else -(1 << rock)
 
     def reliability_of(self, context, state, rock):
         """How likely a look at a rock tells the truth."""
@@ -167,30 +179,61 @@ class RockSample(Task):
     def log_likelihood(self, context, state, action, observation):
         if action[0] < LOOK:
             return 0.0 if observation[0] == NOTHING else -math.inf
-        rock = int(action[0]) - LOOK
+        said = GOOD if self.is_promising(state, int(action[0]) - LOOK) else BAD  # the state has noted it
+        return 0.0 if observation[0] == said else -math.inf
+
+    def condition(self, context, state, action, random, observation, imagined):
+        """A look that said this: so it is noted, and the state weighed by how likely it is."""
+        if action[0] < LOOK or state[OUTCOME] != Outcome.RUNNING or observation[0] == NOTHING:
+            reward, outcome = self.step(context, state, action, random, imagined)
+            fits = outcome == Outcome.RUNNING and observation[0] == imagined[0]
+            return (0.0 if fits else -math.inf), reward, outcome
+        rock, says_good = int(action[0]) - LOOK, observation[0] == GOOD
+        self.note(state, rock, says_good)
         reliability = self.reliability_of(context, state, rock)
-        is_right = (observation[0] == GOOD) == self.is_good(state, rock)
-        probability = reliability if is_right else 1.0 - reliability
-        return math.log(probability) if probability > 0.0 else -math.inf
+        probability = reliability if says_good == self.is_good(state, rock) else 1.0 - reliability
+        return (math.log(probability) if probability > 0.0 else -math.inf), 0.0, Outcome.RUNNING
 
     def observation_key(self, observation):
         return int(observation[0])
 
     def upper_bound(self, context, state):
         """The best way for a rover that knows which rocks are good: on to one of them, or out."""
-        if state[OUTCOME] != Outcome.RUNNING:
-            return 0.0
-        best, layout = self.exit_reward * self.powers[self.size - 1 - int(state[X])], int(context[0])
+        return 0.0 if state[OUTCOME] != Outcome.RUNNING else self.best_way(context, state, int(state[ROCKS]))[1]
+
+    def best_way(self, context, state, good):
+        """Where to if just the rocks of a set are good, and what is earned: a rock, or NO_ROCK for out."""
+        target, best, layout = NO_ROCK, self.exit_reward * self.powers[self.size - 1 - int(state[X])], int(context[0])
         for rock in range(self.rocks):
-            if self.is_good(state, rock):
-                then = self.values[layout, rock, int(state[ROCKS]) - (1 << rock)]
+            if (good >> rock) & 1 == 1:
+                then = self.values[layout, rock, good - (1 << rock)]
                 value = self.powers[self.moves_to(context, state, rock)] * (self.good_reward + self.discount * then)
-                best = max(best, value)
-        return best
+                if value > best:
+                    target, best = rock, value
+        return target, best
+
+    def promising_action(self, context, state):
+        """The next step of the best way through the promising rocks."""
+        rock, _ = self.best_way(context, state, int(state[PROMISING]))
+        if rock == NO_ROCK:
+            return EAST
+        x, y = self.places[int(context[0]), rock, 0], self.places[int(context[0]), rock, 1]
+        if x != state[X]:
+            return EAST if x > state[X] else WEST
+        if y != state[Y]:
+            return NORTH if y > state[Y] else SOUTH
+        return SAMPLE
+
+    def guide(self, context, state, macro_actions, lengths):
+        """The best way through the promising rocks, without another look."""
+        wanted = self.promising_action(context, state)
+        for number in range(len(lengths)):
+            if macro_actions[number, 0, 0] == wanted:
+                return number
+        return 0
 
     def rollout_action(self, context, state, actions, random, action):
-        """East and out: what is sure."""
-        action[0] = EAST
+        action[0] = self.promising_action(context, state)
 
     def actions(self) -> np.ndarray:
         return np.arange(LOOK + self.rocks, dtype=np.float64)[:, None]

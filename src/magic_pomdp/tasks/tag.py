@@ -31,7 +31,7 @@ class Tag(Chase):
     observation_size = 1
     advice = (
         BeliefSettings(particles=10_000),
-        MacroDespotSettings(scenarios=500, search_depth=60),
+        MacroDespotSettings(scenarios=100, search_depth=40, regularisation=0.05),
         PomcpowSettings(20.0, search_depth=60),
     )
 
