@@ -104,9 +104,8 @@ def _reproduce(tables: "Sequence[Table]", workshop: "Workshop", effort: "Effort"
         if not workshop.work(found, _watch(saver)):
             code = complain("Something could not be done; the tables tell why.", WRONG)
     except KeyboardInterrupt:
-        code = complain(
-            f"Interrupted; {workshop.folder} keeps what was reached, and the same command goes on.", INTERRUPTED
-        )
+        sentence = f"Interrupted; {workshop.folder} keeps what was reached, and the same command goes on."
+        code = complain(sentence, INTERRUPTED)
     page, markdown = write_reproduction(workshop.folder, tables, found, effort.name)
     for reason in dict.fromkeys(found.missing.values()):
         show(f"Missing: {reason}")
@@ -154,7 +153,5 @@ def _tell(tables: "Sequence[Table]", workshop: "Workshop") -> int:
 def _tell_total(found: "Found", seconds: float, measured: int) -> None:
     from magic_pomdp.reproducing.costs import time_words
 
-    known = f"as {measured} pieces of work took here" if measured else "as it took on another machine"
-    show(
-        f"{len(found.todo)} pieces of work are missing, what tables share counted once: about {time_words(seconds)}, {known}."
-    )
+    count, known = len(found.todo), f"as {measured} others took here" if measured else "as it took on another machine"
+    show(f"{count} pieces of work are missing; tables share some. All take about {time_words(seconds)}, {known}.")

@@ -20,7 +20,7 @@ class _Asked(Question, frozen=True, kw_only=True, tag="question"):
 
 @dataclass(frozen=True)
 class EpisodeFile:
-    """A file of finished episodes. The first line tells what is asked, so that no other episodes are taken for these."""
+    """A file of finished episodes. Its first line tells what is asked, so that others are not taken for these."""
 
     path: Path
     asked: Question

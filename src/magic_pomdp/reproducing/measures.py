@@ -10,7 +10,7 @@ from magic_pomdp.core.statistics import mean, standard_error
 from magic_pomdp.results.evaluation import Evaluation
 
 CLEAR = 3.0
-"""Standard errors by which a difference is told from luck: of 300 numbers that are the same, about one seems not to be."""
+"""Standard errors by which a difference is told from luck: of 300 numbers that are the same, about one is not."""
 _FEWEST = 20
 """Episodes below which a standard error tells too little."""
 

@@ -204,8 +204,8 @@ def _five(effort: Effort) -> Table:
         lines.append(Line(_WORDS.get(conditioning, conditioning), tuple(figures)))
     lengths = ", ".join(f"{length} in {task}" for task, length in _BEST_LENGTH.items())
     note = (
-        f"Macro-actions of the length with which the paper's MAGIC is best ({lengths}); the paper's numbers are with the "
-        "best length of each line. All trainings are short, and equally long."
+        f"Macro-actions of the length with which the paper's MAGIC is best ({lengths}); the paper's numbers are with "
+        "the best length of each line. All trainings are short, and equally long."
     )
     title = "What the generator is told"
     return Table("V", title, (Grid(title, ("it is told", *TASKS), tuple(lines), note),))
