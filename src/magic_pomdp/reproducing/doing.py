@@ -154,7 +154,8 @@ class Workshop:
 
     def _stored_evaluation(self, row: Row) -> Evaluation | None:
         found = read_if_there(self._path(row), Evaluation)
-        if found is None or not found.records:
+        untrained = row.training is not None and self._stored(row.training) is None
+        if found is None or not found.records or untrained:
             return None
         try:
             task, factory, world = self.question(row)
@@ -170,10 +171,8 @@ class Workshop:
             return None
         stored = complete(read_json(folder / SETTINGS, dict[str, Any]).get("settings", {}))
         asked = training.settings
-        same = not asked.differences(stored) and all(
-            stored[end] == getattr(asked, end) for end in ("minutes", "updates")
-        )
-        return found if same else None
+        as_long = all(stored[end] == getattr(asked, end) for end in ("minutes", "updates"))
+        return found if as_long and not asked.differences(stored) else None
 
     def _stored_recording(self, scenes: Scenes) -> Recording | None:
         path = self._path(scenes)
@@ -185,16 +184,9 @@ class Workshop:
             asked = describe(task, factory, scenes.row.seed, make_world=world)
         except ValueError:
             return found
-        mine = (asked.planner, asked.budget, asked.settings, asked.seed, asked.world, asked.software)
-        its = (
-            found.planner.name,
-            found.planner.budget,
-            found.planner.settings,
-            found.seed,
-            found.world,
-            found.software,
-        )
-        return found if mine == its and len(found.episodes) == SITUATIONS else None
+        its, known = found.planner, (found.seed, found.world, found.software, len(found.episodes))
+        same_planner = (its.name, its.budget, its.settings) == (asked.planner, asked.budget, asked.settings)
+        return found if same_planner and known == (asked.seed, asked.world, asked.software, SITUATIONS) else None
 
     def _path(self, piece: Work) -> Path:
         match piece:
