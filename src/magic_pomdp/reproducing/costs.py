@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from statistics import median
 
 import msgspec
 
@@ -78,11 +79,10 @@ class Times:
         return sum(self.estimate(piece) for piece in pieces)
 
     def estimate(self, piece: Work) -> float:
-        """Seconds that a piece is going to take: what is expected, times what its like took more than expected."""
-        alike = [one for one in self.taken.values() if one.kind == _kind(piece)]
-        expected = sum(one.expected for one in alike)
-        ratio = sum(one.measured for one in alike) / expected if expected > 0.0 else 1.0
-        return ratio * expected_seconds(piece, self.workers)
+        """Seconds that a piece is going to take: what is expected, times what its like took more than expected; the
+        median of that, since the first one compiles."""
+        ratios = [one.measured / one.expected for one in self.taken.values() if one.kind == _kind(piece)]
+        return (median(ratios) if ratios else 1.0) * expected_seconds(piece, self.workers)
 
 
 def expected_seconds(piece: Work, workers: int) -> float:
