@@ -73,7 +73,7 @@ class Said(Watch):
         self.sentences.append(sentence)
 
     @contextmanager
-    def episodes(self, count):
+    def episodes(self, episodes):
         def advance(record):
             self.records.append(record.result.episode)
             if len(self.records) == self.stop_after:

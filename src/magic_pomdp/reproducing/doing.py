@@ -56,7 +56,7 @@ class Watch:
 
         return MetricsFile(folder)
 
-    def episodes(self, count: int) -> AbstractContextManager[Callable[[EpisodeRecord], None]]:
+    def episodes(self, episodes: int) -> AbstractContextManager[Callable[[EpisodeRecord], None]]:
         """What is called with each episode."""
         return nullcontext(lambda record: None)
 
