@@ -80,9 +80,9 @@ class Times:
 
     def estimate(self, piece: Work) -> float:
         """Seconds that a piece is going to take: what is expected, times what its like took more than expected; the
-        median of that, since the first one compiles."""
+        median of that, since the first one compiles. One that took as long as expected counts in any case."""
         ratios = [one.measured / one.expected for one in self.taken.values() if one.kind == _kind(piece)]
-        return (median(ratios) if ratios else 1.0) * expected_seconds(piece, self.workers)
+        return median([1.0, *ratios]) * expected_seconds(piece, self.workers)
 
 
 def expected_seconds(piece: Work, workers: int) -> float:

@@ -250,7 +250,8 @@ class Workshop:
 
         folder = make_folder(self._path(training))
         task = make(training.task, **training.parameters)
-        settings = dataclasses.replace(training.settings, workers=self.workers)
+        workers = self.workers if training.settings.workers is None else training.settings.workers
+        settings = dataclasses.replace(training.settings, workers=workers)
         resume = (folder / SETTINGS).is_file()
         try:
             with watch.training(folder, f"{training.task}, {training.label}") as watch_training:

@@ -24,8 +24,8 @@ _LEARNED: dict[str, dict[str, Any]] = {
     CROWD_DRIVING: {"macro_length": 3, "evaluation_episodes": 16},
 }
 """What those share beside it whose generators plan as those that ship do."""
-_SHORT: dict[str, Any] = {"minutes": None, "warmup": 60, "batch": 32, "checkpoint_minutes": 60.0}
-"""A training that shows no more than that it works."""
+_SHORT: dict[str, Any] = {"minutes": None, "workers": 0, "warmup": 60, "batch": 32, "checkpoint_minutes": 60.0}
+"""A training that shows no more than that it works; in one process, so that it is evaluated as often as it should."""
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ def _own(name: str) -> Callable[[Evaluation], Number | None]:
 
 
 def _of(values: Sequence[float]) -> Number:
-    return Number(mean(values), standard_error(values))
+    return Number(mean(values), standard_error(values) if len(values) > 1 else None)
 
 
 RETURN = Measure("return", "return", _return)

@@ -127,7 +127,7 @@ def _one(effort: Effort) -> Table:
     ]
     title = "Mean return of all planners in all tasks"
     note = "Crowd-Driving: the variant that behaves as the published program. Our set: straight lines of three lengths."
-    return Table("I", title, (Grid(title, ("planner", *TASKS), tuple(lines), note),))
+    return Table("I", title, (Grid("", ("planner", *TASKS), tuple(lines), note),))
 
 
 def _details(
@@ -157,7 +157,7 @@ def _elsewhere(effort: Effort, title: str, task: str, measures: Sequence[Measure
 
 def _two(effort: Effort) -> Table:
     measures = (RETURN, SUCCESS, STEPS, TRACKING)
-    return Table("II", "Light-Dark", (_details(effort, "Light-Dark", LIGHT_DARK, measures, {}),))
+    return Table("II", "Light-Dark", (_details(effort, "", LIGHT_DARK, measures, {}),))
 
 
 def _three(effort: Effort) -> Table:
@@ -173,7 +173,7 @@ def _three(effort: Effort) -> Table:
 
 def _four(effort: Effort) -> Table:
     measures = (RETURN, SUCCESS, STEPS)
-    simulated = _details(effort, "Puck-Push", PUCK_PUSH, measures, {})
+    simulated = _details(effort, "In the simulator", PUCK_PUSH, measures, {})
     note = "In brackets: the paper's, of a robot on a real table."
     return Table(
         "IV",
@@ -208,7 +208,7 @@ def _five(effort: Effort) -> Table:
         "the best length of each line. All trainings are short, and equally long."
     )
     title = "What the generator is told"
-    return Table("V", title, (Grid(title, ("it is told", *TASKS), tuple(lines), note),))
+    return Table("V", title, (Grid("", ("it is told", *TASKS), tuple(lines), note),))
 
 
 def _appendix(effort: Effort) -> Table:
@@ -217,14 +217,14 @@ def _appendix(effort: Effort) -> Table:
         for in_steps, words in ((True, "the steps that the paper's program makes"), (False, "the task's own time")):
             cell = partial(_cell, effort, task, in_steps=in_steps)
             lines = []
-            for conditioning in get_args(Conditioning):
-                known = published_task(task).lengths.get(conditioning, {})
-                figures = [
-                    Figure(cell(conditioning, length), RETURN, Number(known[length]) if length in known else None)
-                    for length in LENGTHS
-                ]
-                lines.append(Line(_WORDS.get(conditioning, conditioning), tuple(figures)))
-            columns = ("it is told", *(f"length {length}" for length in LENGTHS))
+            for length in LENGTHS:
+                figures = []
+                for conditioning in get_args(Conditioning):
+                    known = published_task(task).lengths.get(conditioning, {})
+                    paper = Number(known[length]) if length in known else None
+                    figures.append(Figure(cell(conditioning, length), RETURN, paper))
+                lines.append(Line(f"length {length}", tuple(figures)))
+            columns = ("", *(_WORDS.get(conditioning, conditioning) for conditioning in get_args(Conditioning)))
             grids.append(Grid(f"{task}, a plan has {words}", columns, tuple(lines)))
     return Table("appendix", "What the generator is told, and the length of its macro-actions", tuple(grids))
 

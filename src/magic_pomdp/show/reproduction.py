@@ -1,8 +1,9 @@
 """The paper's tables again, as a page and as Markdown, the paper's numbers beside ours."""
 
 import base64
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
@@ -31,23 +32,26 @@ class _Section:
 
     title: str
     tables: Sequence[PageTable]
-    plots: Sequence[Plot]
-    images: Sequence[tuple[str, Path]]
-    """Pictures that are files."""
-    plot_files: list[Path] = field(default_factory=list)
+    plots: Sequence[Picture]
+    files: Sequence[tuple[str, Path]]
+    """The same as files."""
 
 
 def write_reproduction(folder: Path, tables: Sequence[Table], found: Found, effort: str) -> tuple[Path, Path]:
     """Write the page, the Markdown file and the pictures into a folder; gives the first two."""
     title, words = f"The paper's tables again ({effort})", _legend()
     sections = [_section(table, found, folder) for table in tables]
+    parts = [Part(one.title, None, one.plots, one.tables) for one in sections]
     provenance = _provenance(tables, found)
     page = render_page(
         "report.html",
         title,
         ["report.js"],
         summary=" ".join(words),
-        parts=[*map(_part, sections), Part("Every evaluation", provenance, [], [])],
+        parts=[
+            *(Part(one.title, None, one.plots, one.tables) for one in sections),
+            Part("Every evaluation", provenance, [], []),
+        ],
         benches=[],
         settings=[
             settings_of(name, one.episodes, one.seed, one.software, one.settings, one.task_parameters)
@@ -75,21 +79,26 @@ def _legend() -> list[str]:
 
 def _section(table: Table, found: Found, folder: Path) -> _Section:
     plots = [plot for curve in table.curves if (plot := _plot(curve, found)) is not None]
-    files = []
+    pictures, files = [Picture(plot.title, to_svg(plot)) for plot in plots], []
     for plot in plots:
-        path = folder / f"{table.name}-{plot.title}.png"
-        files.append(path)
-        save_as(plot.titled(), path)
-    images = []
+        files.append((plot.title, folder / f"{table.name}-{plot.title}.png"))
+        save_as(plot.titled(), files[-1][1])
     for scenes in table.scenes:
         if scenes.name in found.recordings:
             path = folder / f"{table.name}-{scenes.title.replace(' ', '-')}.png"
             draw_situations(found.recordings[scenes.name], path)
-            images.append((scenes.title, path))
+            pictures.append(Picture(scenes.title, _image(scenes.title, path)))
+            files.append((scenes.title, path))
     title = table.title if table.curves or table.scenes else f"{_called(table)}: {table.title}"
     tables = [_table(grid, found) for grid in table.grids]
     missing = _missing(table, found)
-    return _Section(title, [*tables, *missing], plots, images, files)
+    return _Section(title, [*tables, *missing], pictures, files)
+
+
+def _image(title: str, path: Path) -> str:
+    """A picture as a part of a page."""
+    content = base64.b64encode(path.read_bytes()).decode()
+    return f'<img alt="{escape(title)}" src="data:image/png;base64,{content}">'
 
 
 def _called(table: Table) -> str:
@@ -159,8 +168,14 @@ def _plot(curve: LearningCurve, found: Found) -> Plot | None:
 def _provenance(tables: Sequence[Table], found: Found) -> PageTable:
     columns = ["file", "return", "success", "episodes", "seed", "a plan", "version"]
     names = [piece.name for piece in all_work(tuple(tables)) if piece.name in found.evaluations]
-    rows = [TableRow(name, [Cell(text) for text in _facts(found.evaluations[name])]) for name in names]
-    return PageTable("", columns, rows, "Each is a file of the folder rows, as `evaluate` writes them.")
+    rows = [TableRow(_short(name), [Cell(text) for text in _facts(found.evaluations[name])]) for name in names]
+    note = "Each is a file of the folder rows, whose name tells seed and episodes as well."
+    return PageTable("", columns, rows, note)
+
+
+def _short(name: str) -> str:
+    """The name of a row without what other columns tell."""
+    return re.sub(r"_haste=[\d.]+|_seed\d+_\d+episodes", "", name)
 
 
 def _facts(one: Evaluation) -> list[str]:
@@ -174,15 +189,7 @@ def _facts(one: Evaluation) -> list[str]:
     ]
 
 
-# ----------------------------------------------------------------------------------------------------- page, Markdown
-
-
-def _part(section: _Section) -> Part:
-    pictures = [Picture(plot.title, to_svg(plot)) for plot in section.plots]
-    for title, path in section.images:
-        content = base64.b64encode(path.read_bytes()).decode()
-        pictures.append(Picture(title, f'<img alt="{escape(title)}" src="data:image/png;base64,{content}">'))
-    return Part(section.title, None, pictures, section.tables)
+# ------------------------------------------------------------------------------------------------------------- Markdown
 
 
 def _markdown(title: str, words: Sequence[str], sections: Sequence[_Section], last: PageTable) -> Iterator[str]:
@@ -192,8 +199,7 @@ def _markdown(title: str, words: Sequence[str], sections: Sequence[_Section], la
         yield f"## {section.title}\n"
         for table in section.tables:
             yield from _markdown_table(table)
-        pictures = [(plot.title, path) for plot, path in zip(section.plots, section.plot_files, strict=True)]
-        for name, path in [*pictures, *section.images]:
+        for name, path in section.files:
             yield f"![{name}]({path.name})\n"
     yield "## Every evaluation\n"
     yield from _markdown_table(last)
