@@ -48,10 +48,7 @@ def write_reproduction(folder: Path, tables: Sequence[Table], found: Found, effo
         title,
         ["report.js"],
         summary=" ".join(words),
-        parts=[
-            *(Part(one.title, None, one.plots, one.tables) for one in sections),
-            Part("Every evaluation", provenance, [], []),
-        ],
+        parts=[*parts, Part("Every evaluation", provenance, [], [])],
         benches=[],
         settings=[
             settings_of(name, one.episodes, one.seed, one.software, one.settings, one.task_parameters)
