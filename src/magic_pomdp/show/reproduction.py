@@ -48,6 +48,7 @@ def write_reproduction(folder: Path, tables: Sequence[Table], found: Found, effo
         title,
         ["report.js"],
         summary=" ".join(words),
+        verdict="",
         parts=[*parts, Part("Every evaluation", provenance, [], [])],
         benches=[],
         settings=[
