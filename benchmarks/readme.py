@@ -1,4 +1,4 @@
-"""Write the tables of results into README.md and docs/results.md from stored evaluations: `python benchmarks/readme.py`.
+"""Write the tables of results into README.md and docs/results.md from what is stored: `python benchmarks/readme.py`.
 `--check` only tells whether they are what is stored. A table stands where a document has its two marks."""
 
 import argparse
