@@ -134,12 +134,17 @@ def _words(number: Number, measure: Measure) -> str:
 def _asked(lines: Iterable[Line], found: Found) -> str:
     """On which episodes, and with which budgets, the numbers of a table were reached."""
     names = dict.fromkeys(figure.row.name for line in lines for figure in line.figures if figure is not None)
-    asked: dict[str, set[str]] = {}
+    asked: dict[str, dict[str, float]] = {}
     for one in (found.evaluations[name] for name in names if name in found.evaluations):
         episodes = f"{one.episodes:,} episodes of seed {one.seed}"
-        asked.setdefault(f"{one.task}: {episodes}", set()).add(budget_words(one.budget))
-    parts = [f"{who}, {' or '.join(sorted(budgets))} a plan" for who, budgets in asked.items()]
+        spent = 0.0 if one.budget is None else one.budget.seconds or one.budget.steps or 0.0
+        asked.setdefault(f"{one.task}: {episodes}", {})[budget_words(one.budget)] = spent
+    parts = [f"{who}, {_range(sorted(budgets, key=budgets.__getitem__))} a plan" for who, budgets in asked.items()]
     return "; ".join(parts) + "." if parts else ""
+
+
+def _range(budgets: Sequence[str]) -> str:
+    return " or ".join(budgets) if len(budgets) < 3 else f"{budgets[0]} to {budgets[-1]}"
 
 
 def _missing(table: Table, found: Found) -> list[PageTable]:
