@@ -201,6 +201,7 @@ class Episode:
                 outcome=self.outcome.word,
                 belief_error=mean(self._errors) if self._states else None,
                 belief_error_final=(self._errors or [0.0])[-1] if self._states else None,
+                belief_error_least=min(self._errors, default=0.0) if self._states else None,
                 recoveries=self.belief.recoveries,
                 ignored=self.belief.ignored,
                 plans=len(plans),

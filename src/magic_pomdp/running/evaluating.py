@@ -1,7 +1,7 @@
 """How good a planner is: many episodes, and what they add up to."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +55,7 @@ def evaluate(
     on_progress: Callable[[EpisodeRecord], None] | None = None,
     plans_ahead: bool | None = None,
     world: MakeWorld = SimulatedWorld,
+    known: Sequence[EpisodeRecord] = (),
 ) -> Evaluation:
     """Run episodes 0 … episodes − 1 in worker processes. Gives their mean return with its standard error, and more.
 
@@ -66,6 +67,7 @@ def evaluate(
     - `on_progress` is called with each record as it comes.
     - `plans_ahead` is that of `Episode`.
     - `world` makes the world of a task. Default: the task's own simulator.
+    - `known` episodes, of the same evaluation when it was stopped, are not run again.
     """
     check_numbers(episodes, seed)
     make_planner = planner_maker(planner)
@@ -75,14 +77,17 @@ def evaluate(
     asked = describe(
         task, make_planner, seed, plans_ahead, world
     )  # bad settings are found here, before a worker starts
-    records: dict[int, EpisodeRecord] = {}
+    records = {record.result.episode: record for record in known if record.result.episode < episodes}
 
     def so_far() -> Evaluation:
         return add_up(asked, [records[episode] for episode in sorted(records)], len(records) == episodes)
 
+    missing = [episode for episode in range(episodes) if episode not in records]
+    if not missing:
+        return so_far()
     try:
         job = _EpisodeJob(task, make_planner, world, seed, asked.concurrent)
-        with closing(run_jobs(job, range(episodes), workers, "Episode")) as results:
+        with closing(run_jobs(job, missing, workers, "Episode")) as results:
             for episode, record in results:
                 records[episode] = record
                 if on_progress is not None:
