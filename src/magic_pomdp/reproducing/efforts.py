@@ -68,7 +68,7 @@ class Effort:
 
 
 def _settings(task: str, *changes: Mapping[str, Any]) -> TrainSettings:
-    merged = dict(_COMMON[task])
+    merged: dict[str, Any] = {"keep": 1, **_COMMON[task]}  # checkpoints are large, and there are many trainings
     for change in changes:
         merged.update(change)
     return TrainSettings(**merged)
