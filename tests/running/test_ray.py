@@ -284,6 +284,30 @@ def test_trainings_of_an_ablation_run_at_the_same_time(tmp_path, on_cluster, mon
     }
 
 
+def test_trainings_of_the_tables_run_at_the_same_time(tmp_path, on_cluster):
+    pytest.importorskip("torch")
+    from magic_pomdp.learning import TrainSettings
+    from magic_pomdp.reproducing.doing import Watch, Workshop
+    from magic_pomdp.reproducing.plan import LearningCurve, Table, Training
+
+    short = TrainSettings(
+        minutes=None, updates=3, plan_steps=1, warmup=10, batch=4, replay=100, particles=4, encoder_width=8,
+        generator_width=8, critic_width=8, evaluation_episodes=2, evaluation_steps=1,
+    )  # fmt: skip
+    trainings = [
+        Training(label, "tiger", dataclasses.replace(short, seed=seed)) for seed, label in enumerate(("one", "other"))
+    ]
+    table = Table("two", "Two trainings", curves=tuple(LearningCurve("tiger", one, ()) for one in trainings))
+    said, shop = [], Workshop(tmp_path)
+    watch = Watch()
+    watch.say = said.append
+    found = shop.look([table])
+    assert shop.work(found, watch)
+    assert sorted(said[:2]) == ["Trained tiger, one.", "Trained tiger, other."]
+    assert found.curves.keys() == {"tiger_one", "tiger_other"}
+    assert shop.look([table]).todo == []
+
+
 def test_trials_at_once_share_a_search(tmp_path, task, on_cluster):
     pytest.importorskip("optuna")
     factory = PlannerFactory("pomcpow", Budget(steps=300))

@@ -20,6 +20,7 @@ from magic_pomdp.cli.shared import (
     open_page,
     show,
 )
+from magic_pomdp.cli.where import Where
 from magic_pomdp.core.saving import check_writable, claimed, make_folder
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def reproduce(
     /,
     *,
     settings: ReproduceSettings,
+    where: Where,
 ) -> int:
     """Make the paper's tables and figures again, trainings included, the paper's numbers beside ours: a page, and the
     same as Markdown. Stop it at any time; the same command goes on."""
@@ -71,11 +73,12 @@ def reproduce(
     effort = _effort(settings)
     chosen = choose_tables(tables, effort)
     folder = settings.out or Path("results") / f"reproduction-{effort.name}"
-    if settings.dry_run:
-        return _tell(chosen, Workshop(folder, settings.workers))
-    check_writable(make_folder(folder) / "reproduction.html")
-    with claimed(folder):
-        return _reproduce(chosen, Workshop(folder, settings.workers), effort, settings.open)
+    with where.jobs():
+        if settings.dry_run:
+            return _tell(chosen, Workshop(folder, settings.workers))
+        check_writable(make_folder(folder) / "reproduction.html")
+        with claimed(folder):
+            return _reproduce(chosen, Workshop(folder, settings.workers), effort, settings.open)
 
 
 def _effort(settings: ReproduceSettings) -> "Effort":

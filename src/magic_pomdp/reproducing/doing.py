@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from magic_pomdp.core.machine import available_cores
 from magic_pomdp.core.reading import Damaged, read_json
 from magic_pomdp.core.registry import make
 from magic_pomdp.core.saving import make_folder
@@ -28,10 +27,12 @@ from magic_pomdp.running.comparing import differences, is_of_same_code
 from magic_pomdp.running.episode import EpisodeRecord
 from magic_pomdp.running.evaluating import MakeWorld, describe, evaluate
 from magic_pomdp.running.factory import PlannerFactory
+from magic_pomdp.running.where import cores_at_hand, present_cluster
 from magic_pomdp.running.workers import JobFailed
 from magic_pomdp.running.world import SimulatedWorld
 
 if TYPE_CHECKING:
+    from magic_pomdp.learning.at_once import TrainingJob
     from magic_pomdp.learning.watching import Watch as TrainingWatch
 
 SITUATIONS = 4
@@ -98,7 +99,7 @@ class Workshop:
 
     def times(self) -> Times:
         """What has been measured here."""
-        return Times(self.folder / _TIMES, available_cores() if self.workers is None else self.workers)
+        return Times(self.folder / _TIMES, cores_at_hand() if self.workers is None else self.workers)
 
     def look(self, tables: Sequence[Table]) -> Found:
         """What is there, what is to be done, and what cannot be done here."""
@@ -118,6 +119,8 @@ class Workshop:
         told, and the rest goes on."""
         watch, times, well = watch or Watch(), self.times(), True
         count = len(found.todo)
+        if present_cluster() is not None:
+            self._train_at_once([piece for piece in found.todo if isinstance(piece, Training)], watch)
         while found.todo:
             piece = found.todo[0]
             left = time_words(times.left(found.todo))
@@ -248,14 +251,12 @@ class Workshop:
         from magic_pomdp.learning.learner import Diverged
         from magic_pomdp.learning.trainer import train
 
-        folder = make_folder(self._path(training))
-        task = make(training.task, **training.parameters)
-        workers = self.workers if training.settings.workers is None else training.settings.workers
-        settings = dataclasses.replace(training.settings, workers=workers)
+        job = self._training_job(training)
+        folder = make_folder(job.folder)
         resume = (folder / SETTINGS).is_file()
         try:
-            with watch.training(folder, f"{training.task}, {training.label}") as watch_training:
-                trained = train(task, settings, folder, resume, watch_training, training.task)
+            with watch.training(folder, job.title) as watch_training:
+                trained = train(job.task, job.settings, folder, resume, watch_training, job.place)
         except Diverged as error:
             raise ValueError(str(error)) from None
         if trained.stopped_by == "interrupt":
@@ -265,6 +266,27 @@ class Workshop:
         found = read_curves([folder])
         watch.save(folder / _CURVE, found)
         return found
+
+    def _training_job(self, training: Training) -> "TrainingJob":
+        from magic_pomdp.learning.at_once import TrainingJob
+
+        workers = self.workers if training.settings.workers is None else training.settings.workers
+        return TrainingJob(
+            task=make(training.task, **training.parameters),
+            settings=dataclasses.replace(training.settings, workers=workers),
+            folder=self._path(training),
+            title=f"{training.task}, {training.label}",
+            place=training.task,
+        )
+
+    def _train_at_once(self, trainings: Sequence[Training], watch: Watch) -> None:
+        """Do trainings at the same time, each on a machine of a cluster. Their turn finds them finished."""
+        from magic_pomdp.learning.at_once import train_at_once
+
+        jobs = [self._training_job(training) for training in trainings]
+        for workers in dict.fromkeys(job.settings.workers for job in jobs):
+            of_a_size = [job for job in jobs if job.settings.workers == workers]
+            train_at_once(of_a_size, lambda job: watch.say(f"Trained {job.title}."))
 
     def _record(self, scenes: Scenes, watch: Watch) -> Recording:
         from magic_pomdp.running.recording import record_episodes
