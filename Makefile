@@ -1,14 +1,19 @@
-# make demo: see it work.  make test: linters, types and the whole test suite.  Both set up .venv first.
+# make demo: see it work.  make test: linters, types and the whole test suite.  make docs: the documentation, in site/.
+# All set up .venv first.
 PYTHON ?= python3
 BIN := .venv/bin
 
 # what is imported is compiled once, not in every process again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test linters plain scripts clean
+.PHONY: demo test docs linters plain scripts clean
 
 demo: .venv/installed
 	$(BIN)/magic-pomdp demo
+
+docs: .venv/installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "The documentation: site/index.html"
 
 # linters and types take one core, tests in plain Python another; then all tests take both
 test: .venv/installed
@@ -39,5 +44,5 @@ node_modules/installed: package-lock.json
 	touch $@
 
 clean:
-	rm -rf .venv node_modules
+	rm -rf .venv node_modules site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -21,8 +21,8 @@ from magic_pomdp.testing.docs import functions_table, settings_table
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 DOCUMENTS = [
-    *(path.relative_to(ROOT) for path in (ROOT / "README.md", ROOT / "benchmarks" / "README.md")),
-    *(path.relative_to(ROOT) for path in sorted(DOCS.glob("*.md"))),
+    *map(Path, ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")),
+    *(path.relative_to(ROOT) for path in sorted(DOCS.rglob("*.md"))),
 ]
 
 
@@ -101,6 +101,20 @@ def test_gymnasium_runs():
     assert names["observations"]["context"].shape == (64, 5)
 
 
+def test_one_starts_here(capsys):
+    assert run_blocks("index.md")["record"].outcome == "success"
+    assert "success" in capsys.readouterr().out
+
+
+def test_planners_are_evaluated():
+    assert run_blocks("evaluate.md")["result"].episodes == 8
+
+
+def test_the_smallest_planner_listens():
+    record = run_blocks("write-a-planner.md")["record"]
+    assert (record.outcome, record.total_return) == ("unfinished", -record.steps)
+
+
 def test_the_first_robot_runs(capsys):
     (script,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
     timed = "mp.Budget(seconds=0.1)"
@@ -110,8 +124,12 @@ def test_the_first_robot_runs(capsys):
     assert "success" in capsys.readouterr().out
 
 
+def test_the_citation_is_of_this_version():
+    assert f"\nversion: {mp.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
 def test_what_is_shown_of_the_own_planner_stands_in_its_file():
-    (shown,) = blocks("your-own-task.md", "py")
+    (shown,) = blocks("write-a-planner.md", "py")
     assert shown in (ROOT / "examples" / "random_shooter.py").read_text(encoding="utf-8")
 
 

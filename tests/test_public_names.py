@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,17 @@ def test_every_public_name_is_there(name):
     for public in module.__all__:
         assert getattr(module, public) is not None, public
     assert set(module.__all__) <= set(dir(module)) | set(vars(module))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_name_says_what_it_is(name):
+    if name in NEEDED:
+        pytest.importorskip(NEEDED[name])
+    module = importlib.import_module(name)
+    for public in set(module.__all__) - {"__version__"}:
+        told = inspect.getdoc(getattr(module, public)) or ""
+        assert told, public
+        assert not told.startswith(f"{public}("), public  # what a dataclass says of itself is its signature
 
 
 @pytest.mark.parametrize("name", MODULES)

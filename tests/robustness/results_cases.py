@@ -196,6 +196,8 @@ def _of_version_1(evaluation: Evaluation) -> bytes:
         del plain[name]
     for name, told in plain.pop("statistics").items():
         plain |= {f"{name}_mean": told["mean"], f"{name}_stderr": told["stderr"]}
+    for record in plain["records"]:
+        del record["belief_error_least"]
     plain["records"] = [{**record.pop("statistics"), **record} for record in plain["records"]]
     return json.dumps(plain | {"version": "0.1.0"}).encode()
 

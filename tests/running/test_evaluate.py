@@ -90,7 +90,7 @@ def test_the_report(task, undisturbed):
     assert [record.episode for record in records] == list(range(EPISODES))
     assert set(stored["records"][0]) == {
         *("episode", "return", "discounted_return", "steps", "outcome", "belief_error", "belief_error_final"),
-        *("recoveries", "ignored", "plans", "statistics"),
+        *("belief_error_least", "recoveries", "ignored", "plans", "statistics"),
     }
     returns = [record.total_return for record in records]
     assert report.return_mean == pytest.approx(np.mean(returns))

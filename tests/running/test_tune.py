@@ -15,8 +15,9 @@ from magic_pomdp.core.settings import settings_of
 from magic_pomdp.planners.plan import Budget
 from magic_pomdp.planners.pomcpow import PomcpowSettings
 from magic_pomdp.planners.registry import find_planner, planner_names
+from magic_pomdp.running.evaluating import evaluate
 from magic_pomdp.running.factory import PlannerFactory
-from magic_pomdp.running.tuning import tune
+from magic_pomdp.running.tuning import FIRST_SEED, tune
 
 optuna = pytest.importorskip("optuna")
 
@@ -256,3 +257,14 @@ def test_two_searches_do_not_share_a_file(tmp_path):
         run(storage, 2)
     assert storage.read_bytes() == before
     assert run(storage, 2)[1] == [1]
+
+
+def test_trials_at_once(tmp_path):
+    """Each returns what its settings return, and the search goes on one by one."""
+    found, numbers = run(tmp_path / "tiger.log", 4, at_once=2)
+    assert sorted(numbers) == [0, 1, 2, 3]
+    tried = dataclasses.replace(FACTORY, overrides=found.best)
+    assert evaluate(make("tiger"), tried, 3, seed=FIRST_SEED, workers=0).return_mean == found.trials[0].return_mean
+    assert len(run(tmp_path / "tiger.log", 5)[0].trials) == 5
+    with pytest.raises(ValueError, match=r"^The number of trials at once must be at least 1, not 0\.$"):
+        run(tmp_path / "tiger.log", 5, at_once=0)

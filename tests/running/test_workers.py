@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from magic_pomdp.running import where
 from magic_pomdp.running.workers import JobFailed, run_jobs, start_server
 
 
@@ -210,3 +211,9 @@ def test_the_first_worker_too_leaves_interrupts_to_its_parent(tmp_path):
     script.write_text(MASKED)
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
     assert (run.stdout, run.stderr) == ("True False\n", "")
+
+
+def test_without_ray_there_is_a_sentence(run, monkeypatch):
+    monkeypatch.setattr(where, "find_spec", lambda name: None)
+    code, _, err = run("evaluate", "tiger", "--on", "ray")
+    assert (code, err) == (2, "magic-pomdp: A cluster needs ray: pip install 'magic-pomdp[ray]'.\n")

@@ -14,6 +14,7 @@ from magic_pomdp.cli.learning import ablate, curves, models, train
 from magic_pomdp.cli.options import DeclaredOptions, clash_sentence, named_option
 from magic_pomdp.cli.planning import compare, difference, evaluate, tune
 from magic_pomdp.cli.replaying import play, record, replay
+from magic_pomdp.cli.reproducing import reproduce
 from magic_pomdp.cli.shared import BAD_INPUT, FINE, INTERRUPTED, WRONG, complain, complain_of_failure
 from magic_pomdp.cli.showing import demo, figures, picture, report, video
 from magic_pomdp.cli.tools import bench, check, doctor, tasks
@@ -32,6 +33,7 @@ _COMMANDS: dict[str, Callable[..., int]] = {
     "models": models,
     "identify": identify,
     "transfer": transfer,
+    "reproduce": reproduce,
     "demo": demo,
     "picture": picture,
     "record": record,
@@ -44,7 +46,10 @@ _COMMANDS: dict[str, Callable[..., int]] = {
     "doctor": doctor,
     "bench": bench,
 }
-_WORKING = {"evaluate", "compare", "tune", "train", "ablate", "demo", "record", "play", "figures", "check", "transfer"}
+_WORKING = {
+    *("evaluate", "compare", "tune", "train", "ablate", "demo", "record", "play", "figures", "check", "transfer"),
+    "reproduce",
+}
 """Commands that use worker processes."""
 _DEBUG = "--debug"
 """An option of all commands."""
@@ -96,7 +101,8 @@ def _prepare(arguments: list[str]) -> dict[str, Callable[..., int]]:
     """Let the workers' imports begin beside ours; all commands, the one that was asked for with the options that
     settings declare."""
     name = arguments[0] if arguments else ""
-    if name in _WORKING and not {"-h", "--help"} & set(arguments) and named_option(arguments, "workers") != "0":
+    elsewhere = named_option(arguments, "workers") == "0" or named_option(arguments, "on") == "ray"
+    if name in _WORKING and not elsewhere and not {"-h", "--help"} & set(arguments):
         from magic_pomdp.running.workers import start_server
 
         start_server()

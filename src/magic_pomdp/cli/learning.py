@@ -23,6 +23,7 @@ from magic_pomdp.cli.shared import (
     show,
     task_from,
 )
+from magic_pomdp.cli.where import Where
 
 if TYPE_CHECKING:
     from magic_pomdp.learning.settings import TrainSettings
@@ -98,6 +99,7 @@ def train(
     task: TaskName,
     /,
     options: TrainOptions,
+    where: Where,
     out: Annotated[Path | None, default("FOLDER", "training/…, named after task, length and seed")] = None,
     resume: bool = False,
     parameters: TaskParameters = (),
@@ -121,7 +123,7 @@ def train(
     folder = out or Path("training") / file_name(*title.split(", "), between="-").replace(" ", "-")
     check_folder(folder, resume)
     try:
-        with watch_all(folder, title) as watch:
+        with where.jobs(), watch_all(folder, title) as watch:
             trained = run_training(the_task, settings, folder, resume, watch, task)
     except Diverged as error:
         return complain(f"{error} The state before it is saved in {folder}.", WRONG)
@@ -155,7 +157,7 @@ def _verdict(lead: float, stderr: float) -> str:
     )
 
 
-def ablate(task: TaskName, /, options: LearnOptions, settings: AblateSettings) -> int:
+def ablate(task: TaskName, /, options: LearnOptions, settings: AblateSettings, where: Where) -> int:
     """Learn with parts left out: train every variant, evaluate all on the same episodes; a table beside the paper's,
     JSON, a plot of the learning curves. Stop it at any time; the same command goes on."""
     need("torch", "Learning", "learn")
@@ -185,20 +187,21 @@ def ablate(task: TaskName, /, options: LearnOptions, settings: AblateSettings) -
     the_task = task_from(task, settings.parameters)
     folder = settings.out or Path("training") / file_name(f"ablation-{task_name(the_task)}")
     try:
-        ablation = run_ablation(
-            the_task,
-            train_settings,
-            folder,
-            settings.conditionings or CONDITIONINGS,
-            settings.critics or ("set",),
-            settings.seeds,
-            settings.episodes,
-            budget,
-            settings.episode_seed,
-            Shown(),
-            task,
-            settings.changes,
-        )
+        with where.jobs():
+            ablation = run_ablation(
+                the_task,
+                train_settings,
+                folder,
+                settings.conditionings or CONDITIONINGS,
+                settings.critics or ("set",),
+                settings.seeds,
+                settings.episodes,
+                budget,
+                settings.episode_seed,
+                Shown(),
+                task,
+                settings.changes,
+            )
     except KeyboardInterrupt:
         return complain(f"Interrupted; {folder} keeps what was reached, and the same command goes on.", INTERRUPTED)
     except Diverged as error:

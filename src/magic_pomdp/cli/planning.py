@@ -26,6 +26,7 @@ from magic_pomdp.cli.shared import (
     task_from,
     trial_progress,
 )
+from magic_pomdp.cli.where import Where
 from magic_pomdp.core.saving import check_writable, make_folder
 
 if TYPE_CHECKING:
@@ -89,16 +90,19 @@ class TuneSettings:
     """Whose episodes they are. Report results on another one."""
     workers: Annotated[int | None, default("INT", "one for every core")] = None
     """Processes that run episodes."""
+    at_once: int = 1
+    """Trials at the same time, each in a worker of its own. With 1, all workers share the episodes of a trial."""
     file: Annotated[Path | None, default("FILE", "one in the folder results, named after task and planner")] = None
     """Where the search is kept. The same command goes on with it."""
     parameters: TaskParameters = ()
 
 
-def evaluate(task: TaskName, /, planner: PlannerOptions, settings: EvaluateSettings) -> int:
+def evaluate(task: TaskName, /, planner: PlannerOptions, settings: EvaluateSettings, where: Where) -> int:
     """Run many episodes of a planner in a task; report the return, and save everything as JSON."""
     the_task, factory = task_from(task, settings.parameters), planner.factory()
     path = check_writable(settings.json or default_path(the_task, factory, settings))
-    return finish_evaluation(the_task, factory, settings, path)
+    with where.jobs():
+        return finish_evaluation(the_task, factory, settings, path)
 
 
 def finish_evaluation(
@@ -150,7 +154,7 @@ def report_evaluation(evaluation: "Evaluation", path: Path, code: int) -> int:
     return code or saver.code
 
 
-def compare(task: TaskName, /, settings: CompareSettings) -> int:
+def compare(task: TaskName, /, settings: CompareSettings, where: Where) -> int:
     """Run every planner on the same episodes with several budgets: tables, JSON, a plot of return against budget."""
     need("matplotlib", "Drawing", "show")
     from magic_pomdp.core.task import task_name
@@ -171,7 +175,7 @@ def compare(task: TaskName, /, settings: CompareSettings) -> int:
     folder = make_folder(settings.folder or Path("results") / name)
     check_writable(folder / COMPARISON_FILE)
     cells, saver = len(planners) * len(budgets or BUDGETS), Saver()
-    with cell_progress(cells, settings.episodes) as (begin, advance):
+    with where.jobs(), cell_progress(cells, settings.episodes) as (begin, advance):
         comparison = run_comparison(
             the_task,
             folder,
@@ -213,11 +217,10 @@ def difference(
     return FINE
 
 
-def tune(task: TaskName, /, planner: PlannerOptions, settings: TuneSettings) -> int:
+def tune(task: TaskName, /, planner: PlannerOptions, settings: TuneSettings, where: Where) -> int:
     """Look for a planner's best settings in a task. Stop it at any time; the same command goes on."""
     need("optuna", "Tuning", "tune")
     from magic_pomdp.core.task import task_name
-    from magic_pomdp.running.evaluating import EvaluationInterrupted
     from magic_pomdp.running.tuning import tune as run_search
     from magic_pomdp.show.tables import tuning_table
 
@@ -226,7 +229,7 @@ def tune(task: TaskName, /, planner: PlannerOptions, settings: TuneSettings) -> 
     name = f"{file_name(*parts, between='-')}.journal"
     path = check_writable(settings.file or make_folder(Path("results")) / name)
     try:
-        with trial_progress(settings.trials) as advance:
+        with where.jobs(), trial_progress(settings.trials) as advance:
             tuning = run_search(
                 the_task,
                 factory,
@@ -237,11 +240,12 @@ def tune(task: TaskName, /, planner: PlannerOptions, settings: TuneSettings) -> 
                 settings.workers,
                 advance,
                 lambda sentence: print(sentence, file=sys.stderr),
+                settings.at_once,
             )
     except OSError as error:
         reason = f"{path} cannot be written ({error.strerror})"
         return complain(f"{reason}; it keeps what was found, and the same command goes on.", WRONG)
-    except EvaluationInterrupted:
+    except KeyboardInterrupt:
         return complain(f"Interrupted; {path} keeps what was found, and the same command goes on.", INTERRUPTED)
     show(tuning_table(tuning))
     asked = ["magic-pomdp", "evaluate", task, "--planner", planner.planner]

@@ -29,9 +29,9 @@ from magic_pomdp.core.saving import check_writable, make_folder
 class DemoSettings:
     """How long to look."""
 
-    episodes: int = 20
+    episodes: int = 150
     """Episodes of each planner."""
-    seconds: float = 0.1
+    seconds: float = 0.003
     """Budget of a plan in seconds."""
     seed: int = 0
     """What all chance follows from, 0 or more."""
@@ -102,7 +102,7 @@ class ReportSettings:
 
 
 def demo(settings: DemoSettings) -> int:
-    """See it work: learned macro-actions, handcrafted ones and none on Light-Dark: a table, and a page to look at."""
+    """See it work: learned macro-actions, handcrafted ones and none on Light-Dark: a table, a sentence, and a page."""
     from magic_pomdp.running.workers import start_server
 
     start_server()
@@ -113,12 +113,13 @@ def demo(settings: DemoSettings) -> int:
     check_writable(folder / PAGE)
     runs = settings.episodes + min(RECORDED, settings.episodes)
     with episode_progress(len(demo_planners()) * runs) as advance:
-        evaluations, page = run_demo(folder, settings.episodes, settings.seconds, settings.seed, advance)
+        shown = run_demo(folder, settings.episodes, settings.seconds, settings.seed, advance)
     title = f"Light-Dark, {settings.episodes} episodes, seed {settings.seed}, {settings.seconds:g} s a plan"
-    show(comparison_table(title, evaluations))
-    show(f"The table, the planners side by side, and all settings: {page.resolve()}")
+    show(comparison_table(title, shown.evaluations))
+    show(shown.verdict)
+    show(f"The table, the planners side by side, and all settings: {shown.page.resolve()}")
     if settings.open and _on_a_desktop():
-        open_page(page.resolve())
+        open_page(shown.page.resolve())
     return FINE
 
 

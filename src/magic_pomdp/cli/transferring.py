@@ -22,6 +22,7 @@ from magic_pomdp.cli.shared import (
     show,
     task_from,
 )
+from magic_pomdp.cli.where import Where
 from magic_pomdp.core.saving import check_writable, make_folder
 
 if TYPE_CHECKING:
@@ -81,7 +82,9 @@ class IdentifySettings:
     """Where to save the result."""
 
 
-def transfer(task: TransferTask, /, planner: PlannerOptions, world: WorldOptions, settings: TransferSettings) -> int:
+def transfer(
+    task: TransferTask, /, planner: PlannerOptions, world: WorldOptions, settings: TransferSettings, where: Where
+) -> int:
     """Run many episodes of a planner in another world than the task's simulator; report the return beside what is
     published, and save everything as JSON."""
     from magic_pomdp.transfer.registry import find_other_world
@@ -94,10 +97,11 @@ def transfer(task: TransferTask, /, planner: PlannerOptions, world: WorldOptions
     changed = _changed(make_world.settings)
     marks = ("transfer", *([] if origin else ["not-identified"]), *changed)
     path = check_writable(settings.json or default_path(the_task, factory, settings, marks))
-    if settings.record is None:
-        return finish_evaluation(the_task, factory, settings, path, make_world)
-    check_writable(settings.record)
-    return _record(the_task, factory, settings, path, settings.record, make_world)
+    with where.jobs():
+        if settings.record is None:
+            return finish_evaluation(the_task, factory, settings, path, make_world)
+        check_writable(settings.record)
+        return _record(the_task, factory, settings, path, settings.record, make_world)
 
 
 def identify(task: TransferTask, /, world: WorldOptions, settings: IdentifySettings) -> int:

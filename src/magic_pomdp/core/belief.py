@@ -85,6 +85,8 @@ class Belief:
         seed: int = 0,
         impossible: Impossible = "recover",
     ) -> None:
+        """A belief of one's own: particles, shape (count, state_size), in a context, shape (context_size,). The seed
+        decides the chance of all updates; `impossible` says what to do with an observation that nothing explains."""
         self.task = task
         self.impossible = check_choice(impossible)
         self.context = check_vector(context, task.context_size, "context").copy()
@@ -123,8 +125,9 @@ class Belief:
         observation: np.ndarray | None = None,
         impossible: Impossible = "recover",
     ) -> "Belief":
-        """The task's own initial belief, `count` particles (default: as many as the task advises), conditioned on an
-        observation that was made before the first action, if there is one."""
+        """The task's own initial belief in a context, shape (context_size,): `count` particles (default: as many as the
+        task advises), conditioned on an observation that was made before the first action, if there is one. The seed
+        decides all chance; `impossible` says what to do with an observation that nothing explains."""
         count = BeliefSettings.advised(task).particles if count is None else count
         if count < 1:
             raise ValueError(f"A belief needs at least one particle, not {count}.")
@@ -139,8 +142,9 @@ class Belief:
         return belief
 
     def update(self, action: np.ndarray, observation: np.ndarray | None) -> Explanation:
-        """Move the belief by a primitive action and condition it on what was observed. None is no observation: it is
-        then only known that the episode goes on. Tells what came of it."""
+        """Move the belief by a primitive action, shape (action_size,), and condition it on what was observed, shape
+        (observation_size,). None is no observation: it is then only known that the episode goes on. Tells what came of
+        it: "explained", "predicted" (not observed), "recovered" or "ignored"."""
         action = check_vector(action, self.task.action_size, "action").copy()
         if observation is not None:
             observation = check_vector(observation, self.task.observation_size, "observation").copy()

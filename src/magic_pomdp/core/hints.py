@@ -44,9 +44,10 @@ class PlanningHints:
         return 0.0
 
     def guide(self, context: np.ndarray, state: np.ndarray, macro_actions: np.ndarray, lengths: np.ndarray) -> int:
-        """The number of the macro-action that somebody sensible would choose in a state, of whatever set: macro_actions
-        has shape (count, longest, action_size), lengths (count,). It may look at what the robot will have observed by
-        then, never at what is hidden. Searches of tasks that have one begin with what it earns. Default: none."""
+        """The number of the macro-action that somebody sensible would choose in a state. The set may be any:
+        macro_actions has shape (count, longest, action_size), lengths (count,). It may look at what the robot will have
+        observed by then, never at what is hidden. Searches of tasks that have one begin with what it earns. Default:
+        none."""
         return -1
 
     def for_search(self: "Task", moments: int) -> "Task":  # type: ignore[misc]

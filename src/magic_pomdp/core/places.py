@@ -23,6 +23,7 @@ OPTIONAL_LIBRARIES = (
     "imageio_ffmpeg",
     "matplotlib",
     "optuna",
+    "ray",
     "tensorboard",
     "torch",
     "websockets",

@@ -80,7 +80,8 @@ class Setting:
 
 
 def setting(default: SettingValue, help: str, **about: Any) -> Any:
-    """Declare a setting of a `Settings` class: its default, what it means, and the other fields of `Setting`."""
+    """Declare a setting of a `Settings` class: its default, what it means (`help`), and the other fields of `Setting`,
+    such as `at_least`, `at_most`, `short` (its name in files) and `tuned` (a `Range` in which `tune` looks)."""
     return dataclasses.field(default=default, metadata={"setting": Setting(help, **about)})
 
 

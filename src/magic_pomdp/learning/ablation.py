@@ -18,6 +18,7 @@ from magic_pomdp.core.reading import convert, in_short, read_json
 from magic_pomdp.core.saving import check_writable, make_folder, save_bytes
 from magic_pomdp.core.settings import SettingValue, setting_kinds, settings_of
 from magic_pomdp.core.task import Task, task_name
+from magic_pomdp.learning.at_once import TrainingJob, train_at_once
 from magic_pomdp.learning.settings import SETTINGS, TrainSettings, complete
 from magic_pomdp.learning.trainer import train
 from magic_pomdp.learning.watching import MetricsFile, Watch
@@ -32,6 +33,7 @@ from magic_pomdp.results.training import ABLATION_FILE, Ablation, AblationTraini
 from magic_pomdp.running.episode import EpisodeRecord
 from magic_pomdp.running.evaluating import describe, evaluate
 from magic_pomdp.running.factory import PlannerFactory
+from magic_pomdp.running.where import present_cluster
 
 CONDITIONINGS: tuple[Conditioning, ...] = get_args(Conditioning)
 _QUESTION, _RESULT, _HANDCRAFTED = "question.json", "result.json", "handcrafted.json"
@@ -167,7 +169,8 @@ def ablate(
     def judge(name: str, factory: PlannerFactory) -> Evaluation:
         watch.say(f"Evaluating {name} in {episodes} episodes.")
         with watch.evaluation(episodes) as advance:
-            return evaluate(task, factory, episodes, evaluation_seed, settings.workers, advance)
+            workers = settings.workers if present_cluster() is None else None  # on a cluster, they are a training's
+            return evaluate(task, factory, episodes, evaluation_seed, workers, advance)
 
     def train_and_judge(variant: Variant, its_folder: Path, title: str) -> AblationTraining:
         watch.say(f"Training {title}.")
@@ -205,6 +208,16 @@ def ablate(
 
     of_handcrafted = stored_or_made(
         _START, folder / _HANDCRAFTED, Evaluation, is_asked, lambda: judge(_START, handcrafted)
+    )
+    missing = [variant for variant in variants if not (folder / variant.folder / _RESULT).exists()]
+    train_at_once(
+        [
+            TrainingJob(
+                task, variant.settings(settings), folder / variant.folder, f"{task_name(task)}, {variant}", place
+            )
+            for variant in missing
+        ],
+        lambda job: watch.say(f"Trained {job.title}."),
     )
     trainings = []
     for number, variant in enumerate(variants, start=1):

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from magic_pomdp.core.machine import available_cores
 from magic_pomdp.core.randomness import check_seed
 from magic_pomdp.core.settings import Settings, SettingValue, setting
 from magic_pomdp.core.task import Task
 from magic_pomdp.macros.spaces import MOST_LENGTH
 from magic_pomdp.magic.shape import MOST_PARTICLES, Conditioning
 from magic_pomdp.planners.despot_settings import MacroDespotSettings
+from magic_pomdp.running.where import cores_at_hand
 
 CriticKind = Literal["set", "flat"]
 """How a critic sees macro-actions."""
@@ -152,7 +152,7 @@ class TrainSettings(Settings):
     @property
     def worker_count(self) -> int:
         """Worker processes: as set, or one for every core but the learner's."""
-        return max(1, available_cores() - 1) if self.workers is None else self.workers
+        return max(1, cores_at_hand() - 1) if self.workers is None else self.workers
 
     @property
     def training_budget(self) -> int:

@@ -282,12 +282,10 @@ class Trainer:
             warmup_std=settings.warmup_std,
             handcrafted=settings.handcrafted_in(self.task),
         )
-        return poll_jobs(
-            setup, self._jobs(), settings.worker_count, "Episode", lambda: 0.0 if self._busy() else _IDLE_SECONDS
-        )
+        return poll_jobs(setup, self._jobs(), settings.worker_count, "Episode", self._patience, setup.board)
 
-    def _busy(self) -> bool:
-        return self._owed() > 0 and not self._concluding
+    def _patience(self) -> float:
+        return 0.0 if self._owed() > 0 and not self._concluding else _IDLE_SECONDS
 
     def _jobs(self) -> Iterator[EpisodeJob]:
         while True:

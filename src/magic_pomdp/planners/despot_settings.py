@@ -50,8 +50,8 @@ class DespotSettings(PlannerSettings):
     )
     regularisation: float = setting(
         0.0,
-        "λ, what each macro-action that the search adds to its default policy must gain in the mean of all scenarios, "
-        "for fewer plans that fit the scenarios' luck alone; a plan's values are net of it.",
+        "λ, what each macro-action that the search adds to its default policy must gain in the mean of all scenarios. "
+        "So fewer plans fit the scenarios' luck alone; a plan's values are net of it.",
         short="lambda",
         at_least=0.0,
     )

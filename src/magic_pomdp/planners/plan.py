@@ -22,7 +22,9 @@ class Budget:
     """How long a search may last: in seconds (real time) or in primitive steps (the same on every machine)."""
 
     seconds: float | None = None
+    """Of real time, from the call to the plan."""
     steps: int | None = None
+    """Primitive steps to simulate; results repeat with them."""
 
     def __post_init__(self) -> None:
         if (self.seconds is None) == (self.steps is None):

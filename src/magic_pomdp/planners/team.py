@@ -9,7 +9,6 @@ nobody else has; so a piece is done once, and a thread that was asleep cannot ta
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from multiprocessing import parent_process
 from typing import Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from numba import config
 from magic_pomdp.core import atomics
 from magic_pomdp.core.clock import is_late
 from magic_pomdp.core.compiling import compiled, search_kernel
-from magic_pomdp.core.machine import available_cores
+from magic_pomdp.core.machine import available_cores, is_worker
 from magic_pomdp.core.views import borrow
 
 TICKET, DONE, TAKEN, STEPS, SEARCH, HELPERS, FAILED, ROUND = (8 * i for i in range(8))
@@ -42,7 +41,7 @@ ROUNDS = 1 << 23
 
 def default_threads() -> int:
     """All cores, or one in a worker process, which has others beside it."""
-    return available_cores() if parent_process() is None else 1
+    return 1 if is_worker() else available_cores()
 
 
 class Team:

@@ -48,6 +48,8 @@ class EpisodeResult(msgspec.Struct, frozen=True, kw_only=True):
     knows the true state."""
     belief_error_final: Amount | None
     """The same, before the last action only."""
+    belief_error_least: Amount | None = None
+    """The same, before the action for which it was least; None in older results, too."""
     recoveries: Count
     """Times the belief had lost track and was drawn anew from the past."""
     ignored: Count

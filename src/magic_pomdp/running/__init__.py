@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from magic_pomdp.running.robot import Observed as Observed
     from magic_pomdp.running.robot import Robot as Robot
     from magic_pomdp.running.tuning import tune as tune
+    from magic_pomdp.running.where import on_ray as on_ray
     from magic_pomdp.running.world import Beginning as Beginning
     from magic_pomdp.running.world import Happening as Happening
     from magic_pomdp.running.world import SimulatedWorld as SimulatedWorld
@@ -45,6 +46,7 @@ __all__ = [
     "able_planners",
     "compare",
     "evaluate",
+    "on_ray",
     "record_episodes",
     "run_episode",
     "tune",
@@ -78,6 +80,7 @@ __getattr__, __dir__ = lazy_names(
             "Robot",
         ),
         "running.tuning": ("tune",),
+        "running.where": ("on_ray",),
         "running.world": (
             "Beginning",
             "Happening",

@@ -19,7 +19,10 @@ BUDGETS = tuple(Budget(seconds=seconds) for seconds in (0.001, 0.005, 0.025, 0.1
 """From one decision in a millisecond to one in a second."""
 COMPARISON_FILE = "comparison.json"
 """What a folder calls what its evaluations add up to."""
-_ASKED = ("task", "planner", "macro_length", "budget", "concurrent", "seed", "settings", "task_parameters")
+_ASKED = (
+    *("task", "planner", "macro_length", "budget", "concurrent", "seed", "settings", "task_parameters"),
+    *("world", "world_settings", "identified"),
+)
 """What makes two evaluations the same one, beside the number of their episodes."""
 _MADE_BY = ("software", "code")
 """What must be the same, too, for the one to stand for the other, since tasks and planners change."""
@@ -37,12 +40,13 @@ def compare(
     on_progress: Callable[[EpisodeRecord], None] | None = None,
     save: Callable[[Path, Stored], None] = write,
 ) -> Comparison:
-    """Evaluate each planner with each budget, on the same episodes.
+    """Evaluate each planner with each budget, on the same episodes of a task and a seed, in worker processes.
 
     Each evaluation is saved in the folder as soon as it is finished, and not run again if it is there already: a
     comparison that was interrupted goes on where it stopped. One that asks something else of the same planner and
     budget is refused. `on_evaluation` is called with each planner before its evaluation, and with whether that was
-    found in the folder; `save` is what saves.
+    found in the folder, and `on_progress` with each episode's record; `save` is what saves. `seed` and `workers` are
+    those of `evaluate`.
     """
     if not planners or not budgets:
         raise ValueError("A comparison needs at least one planner and one budget.")
@@ -82,6 +86,14 @@ def _stored(path: Path, asked: Question, episodes: int) -> Evaluation | None:
     found = read_if_there(path, Evaluation)
     if found is None:
         return None
+    different = differences(found, asked, episodes)
+    if different:
+        raise ValueError(f"{path} was made with {', '.join(different)}: ask the same, or choose another folder.")
+    return found if is_of_same_code(found, asked) else None
+
+
+def differences(found: Evaluation, asked: Question, episodes: int) -> list[str]:
+    """In what a stored evaluation is not the one that is asked for, in words."""
     asked = as_stored(asked)
     different = [] if found.episodes == episodes else [f"episodes {found.episodes}"]
     different += [] if found.complete else ["complete False"]
@@ -93,6 +105,9 @@ def _stored(path: Path, asked: Question, episodes: int) -> Evaluation | None:
             different += [f"{key} {known.get(key)}" for key in keys if known.get(key) != wanted.get(key)]
         elif known != wanted:
             different.append(f"{name.replace('_', ' ')} {known}")
-    if different:
-        raise ValueError(f"{path} was made with {', '.join(different)}: ask the same, or choose another folder.")
-    return found if all(getattr(found, name) == getattr(asked, name) for name in _MADE_BY) else None
+    return different
+
+
+def is_of_same_code(found: Question, asked: Question) -> bool:
+    """Whether the software that made one result is that which would make the other."""
+    return all(getattr(found, name) == getattr(asked, name) for name in _MADE_BY)

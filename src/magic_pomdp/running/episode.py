@@ -201,6 +201,7 @@ class Episode:
                 outcome=self.outcome.word,
                 belief_error=mean(self._errors) if self._states else None,
                 belief_error_final=(self._errors or [0.0])[-1] if self._states else None,
+                belief_error_least=min(self._errors, default=0.0) if self._states else None,
                 recoveries=self.belief.recoveries,
                 ignored=self.belief.ignored,
                 plans=len(plans),
@@ -241,7 +242,13 @@ def run_episode(
     plans_ahead: bool | None = None,
     world: World | None = None,
 ) -> EpisodeRecord:
-    """Run an episode to its end, or for the task's max_steps; see `Episode`. `watch` is shown every moment of it."""
+    """Run an episode to its end, or for the task's max_steps. Gives its record: outcome, return, steps, plans.
+
+    - `planner` chooses; its budget counts for every plan.
+    - `seed` and `episode` decide all chance, so planners can meet the same episode.
+    - `watch` is shown every moment of it, such as the belief and the plan being carried out.
+    - `plans_ahead` and `world` are those of `Episode`: whether planning happens meanwhile, and where it all happens.
+    """
     running = Episode(task, planner, world, seed, episode, plans_ahead)
     while not running.over:
         running.prepare()

@@ -1,7 +1,7 @@
 """How good a planner is: many episodes, and what they add up to."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,6 @@ import numpy as np
 
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.compiling import code_digest
-from magic_pomdp.core.machine import available_cores
 from magic_pomdp.core.parameters import derived_digest, parameter_values
 from magic_pomdp.core.randomness import check_seed, new_stream
 from magic_pomdp.core.settings import Settings, SettingValue
@@ -19,6 +18,7 @@ from magic_pomdp.planners.plan import Budget, Planner
 from magic_pomdp.results.evaluation import Evaluation, Question, add_up
 from magic_pomdp.running.episode import EpisodeRecord, longest_macro_action, planning_ahead, run_episode
 from magic_pomdp.running.factory import PlannerFactory
+from magic_pomdp.running.where import cores_at_hand
 from magic_pomdp.running.workers import JobFailed, run_jobs
 from magic_pomdp.running.world import SimulatedWorld, World, WorldFactory, draw_beginning
 
@@ -55,30 +55,39 @@ def evaluate(
     on_progress: Callable[[EpisodeRecord], None] | None = None,
     plans_ahead: bool | None = None,
     world: MakeWorld = SimulatedWorld,
+    known: Sequence[EpisodeRecord] = (),
 ) -> Evaluation:
-    """Run episodes 0 … episodes − 1 in worker processes and report on them.
+    """Run episodes 0 … episodes − 1 in worker processes. Gives their mean return with its standard error, and more.
 
-    The planner is a name, a PlannerFactory or anything picklable that makes a planner for a task (default: the
-    registry's default with the task's advice), and the world what makes one (default: the task's own simulator).
-    `workers` are as many as there are cores, unless told otherwise; 0 runs all in this process. The results do not
-    depend on their number. `on_progress` is called with each record as it comes; `plans_ahead` is that of `Episode`.
+    - `planner` is a name, a `PlannerFactory`, or anything picklable that makes a planner for a task. Default: the
+      registry's default with the task's advice.
+    - `seed` decides all chance, with the number of the episode: planners meet the same episodes.
+    - `workers` are as many as there are cores, unless told otherwise; 0 runs all in this process. The results do not
+      depend on their number.
+    - `on_progress` is called with each record as it comes.
+    - `plans_ahead` is that of `Episode`.
+    - `world` makes the world of a task. Default: the task's own simulator.
+    - `known` episodes, of the same evaluation when it was stopped, are not run again.
     """
     check_numbers(episodes, seed)
     make_planner = planner_maker(planner)
-    workers = available_cores() if workers is None else workers
+    workers = cores_at_hand() if workers is None else workers
     if workers > 0 and type(task).__module__ == "__main__" and not _is_file("__main__"):
         raise ValueError(f"Worker processes cannot find {type(task).__name__}: put it into a file, or use workers=0.")
     asked = describe(
         task, make_planner, seed, plans_ahead, world
     )  # bad settings are found here, before a worker starts
-    records: dict[int, EpisodeRecord] = {}
+    records = {record.result.episode: record for record in known if record.result.episode < episodes}
 
     def so_far() -> Evaluation:
         return add_up(asked, [records[episode] for episode in sorted(records)], len(records) == episodes)
 
+    missing = [episode for episode in range(episodes) if episode not in records]
+    if not missing:
+        return so_far()
     try:
         job = _EpisodeJob(task, make_planner, world, seed, asked.concurrent)
-        with closing(run_jobs(job, range(episodes), workers, "Episode")) as results:
+        with closing(run_jobs(job, missing, workers, "Episode")) as results:
             for episode, record in results:
                 records[episode] = record
                 if on_progress is not None:
@@ -125,7 +134,8 @@ class _EpisodeJob:
 
 
 def warm_up(task: Task, planner: Planner, plans_ahead: bool | None = None) -> None:
-    """Compile the planner, or load it from disk, so that the time of the first plan is that of a search."""
+    """Compile the planner for a task, or load it from disk, so that the time of the first plan is that of a search.
+    `plans_ahead` says whether beliefs will be predicted, too; by default, if the task's world does not wait."""
     context, state = draw_beginning(task, new_stream(0))
     belief = Belief(task, context, state[None])
     plan = planner.plan(belief, context, budget=Budget(steps=1))

@@ -8,7 +8,6 @@ import msgspec
 import numpy as np
 
 from magic_pomdp.core.compiling import kernel
-from magic_pomdp.core.machine import available_cores
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import seek, stream_key
 from magic_pomdp.core.reading import MOST_BYTES, MOST_VALUES, count_values
@@ -29,6 +28,7 @@ from magic_pomdp.results.recording import (
 )
 from magic_pomdp.running.episode import NOT_PLANNED, EpisodeRecord, Moment, run_episode
 from magic_pomdp.running.evaluating import MakePlanner, MakeWorld, check_numbers, describe, planner_maker, warm_up
+from magic_pomdp.running.where import cores_at_hand
 from magic_pomdp.running.workers import JobFailed, run_jobs
 from magic_pomdp.running.world import SimulatedWorld
 
@@ -285,15 +285,18 @@ def record_episodes(
     on_progress: Callable[[EpisodeRecord], None] | None = None,
     world: MakeWorld = SimulatedWorld,
 ) -> Recording:
-    """Run episodes 0 … episodes − 1 and take everything down; see `evaluate` for the arguments that it has, too. More
-    than a file may hold is not recorded."""
+    """Run episodes 0 … episodes − 1 and take everything down: what was true, believed, considered and done.
+
+    `task`, `planner`, `seed`, `workers`, `on_progress` and `world` are those of `evaluate`. So many `particles` of each
+    belief are kept. More than a file may hold is not recorded.
+    """
     check_numbers(episodes, seed)
     make_planner = planner_maker(planner)
     job = _RecordingJob(task, make_planner, world, seed, _check_particles(particles))
     about = describe(task, make_planner, seed, make_world=world)  # what is wrong is found here, before a worker starts
     found: dict[int, RecordedEpisode] = {}
     left = _Size(MOST_BYTES, MOST_VALUES).without(_Size.of(file_content(_recording(task, about, found), "It")))
-    workers = available_cores() if workers is None else workers
+    workers = cores_at_hand() if workers is None else workers
     try:
         with closing(run_jobs(job, range(episodes), workers, "Episode")) as results:
             for number, (record, recorded, size) in results:

@@ -2,7 +2,9 @@
 
 import dataclasses
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +17,9 @@ from magic_pomdp.core.task import Task
 from magic_pomdp.results.base import Plain
 from magic_pomdp.results.evaluation import Question
 from magic_pomdp.results.tuning import Trial, Tuning
-from magic_pomdp.running.evaluating import check_numbers, describe, evaluate
+from magic_pomdp.running.evaluating import check_numbers, describe, evaluate, warm_up
 from magic_pomdp.running.factory import PlannerFactory
+from magic_pomdp.running.workers import run_jobs
 
 if TYPE_CHECKING:
     import optuna
@@ -38,19 +41,25 @@ def tune(
     workers: int | None = None,
     on_trial: Callable[[int, Trial], None] | None = None,
     on_note: Callable[[str], None] | None = None,
+    at_once: int = 1,
 ) -> Tuning:
-    """Try settings until there have been so many trials, those that the storage file already holds included. What is
-    tried is what the planner's settings declare, and where.
+    """Try settings of the factory's planner in a task until there have been so many trials, those that the storage file
+    already holds included. What is tried is what the planner's settings declare, and where.
 
     The planner's present settings are the first trial. Each trial runs the same episodes and is stored as it ends, so
     an interrupted search, or one that a full disk has stopped, loses one trial at most. The file is for one process at
     a time: a second one gets a ValueError. `on_trial` is called with the number of each, and what it found; `on_note`
-    with a sentence if the file had to be mended.
+    with a sentence if the file had to be mended. `seed` and `workers` are those of `evaluate`.
+
+    With `at_once` more than 1, so many workers try settings at the same time, each by itself. What is tried next then
+    depends on who is ready first; what settings return does not.
     """
     from optuna.trial import TrialState
 
     if trials < 1:
         raise ValueError(f"The number of trials must be at least 1, not {trials}.")
+    if at_once < 1:
+        raise ValueError(f"The number of trials at once must be at least 1, not {at_once}.")
     check_numbers(episodes, seed)
     ranges = {name: known.tuned for name, known in settings_of(factory.entry.settings).items() if known.tuned}
     if not ranges:
@@ -58,25 +67,43 @@ def tune(
     about = describe(task, factory, seed)
     question = _question(about, ranges, episodes)
 
-    def attempt(trial: "optuna.Trial") -> float:
-        settings = {name: _suggest(trial, name, where) for name, where in ranges.items()}
-        tried = dataclasses.replace(factory, overrides={**factory.overrides, **settings})
-        found = evaluate(task, tried, episodes, seed, workers)
+    attempt = _Attempt(task, factory, episodes, seed)
+
+    def settings_of_trial(trial: "optuna.Trial") -> dict[str, float]:
+        return {name: _suggest(trial, name, where) for name, where in ranges.items()}
+
+    def note(trial: "optuna.Trial", found: Trial) -> float:
         trial.set_user_attr("return_stderr", found.return_stderr)
         if on_trial is not None:
-            result = Trial(settings=settings, return_mean=found.return_mean, return_stderr=found.return_stderr)
-            on_trial(trial.number, result)
+            on_trial(trial.number, found)
         return found.return_mean
 
+    def try_one_by_one(study: "optuna.Study", count: int) -> None:
+        study.optimize(lambda trial: note(trial, attempt.run(settings_of_trial(trial), workers)), n_trials=count)
+
+    def try_many_at_once(study: "optuna.Study", count: int) -> None:
+        begun: dict[int, optuna.Trial] = {}
+
+        def jobs() -> Iterator[_TrialJob]:
+            for _ in range(count):
+                trial = study.ask()
+                begun[trial.number] = trial
+                yield _TrialJob(trial.number, tuple(settings_of_trial(trial).items()))
+
+        with closing(run_jobs(attempt, jobs(), at_once, "Trial")) as results:
+            for job, found in results:
+                trial = begun.pop(job.number)
+                study.tell(trial, note(trial, found))
+
     with claimed(storage) as lock:
-        study, journal = _open_study(storage, lock, question, seed, on_note)
+        study, journal = _open_study(storage, lock, question, seed, on_note, at_once)
         if not study.get_trials(
             states=[TrialState.COMPLETE, TrialState.WAITING]
         ):  # new, or interrupted in its first trial
             study.enqueue_trial({name: _within(about.settings[name], where) for name, where in ranges.items()})
         finished = len(study.get_trials(states=[TrialState.COMPLETE]))
         try:
-            study.optimize(attempt, n_trials=max(0, trials - finished))
+            (try_one_by_one if at_once == 1 else try_many_at_once)(study, max(0, trials - finished))
         except AssertionError:
             if journal.failure is not None:
                 raise journal.failure from None
@@ -86,8 +113,43 @@ def tune(
     return Tuning(task=about.task, planner=about.planner, trials=tuple(found))
 
 
+@dataclass(frozen=True)
+class _TrialJob:
+    """Settings to be tried."""
+
+    number: int
+    settings: tuple[tuple[str, float], ...]
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """What settings are tried on; called in a worker, it gives the function that tries some there."""
+
+    task: Task
+    factory: PlannerFactory
+    episodes: int
+    seed: int
+
+    def run(self, settings: dict[str, float], workers: int | None) -> Trial:
+        tried = dataclasses.replace(self.factory, overrides={**self.factory.overrides, **settings})
+        found = evaluate(self.task, tried, self.episodes, self.seed, workers)
+        return Trial(settings=settings, return_mean=found.return_mean, return_stderr=found.return_stderr)
+
+    def __call__(self) -> Callable[[_TrialJob], Trial]:
+        warm_up(self.task, self.factory(self.task))
+        return lambda job: self.run(dict(job.settings), workers=0)
+
+
 def _open_study(
-    storage: Path, lock: "FileLock", question: dict[str, Plain], seed: int, on_note: Callable[[str], None] | None
+    storage: Path,
+    lock: "FileLock",
+    question: dict[str, Plain],
+    seed: int,
+    on_note: Callable[[str], None] | None,
+    at_once: int,
 ) -> "tuple[optuna.Study, Journal]":
     """The search that a file holds, or a new one, and the file; a ValueError if it is damaged, or asks for something
     else."""
@@ -120,7 +182,9 @@ def _open_study(
     # another seed than before an interruption, or the same settings would be tried again
     with warnings.catch_warnings():  # older versions call it an experiment
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        study.sampler = optuna.samplers.TPESampler(seed=seed + len(trials), multivariate=True)
+        study.sampler = optuna.samplers.TPESampler(
+            seed=seed + len(trials), multivariate=True, constant_liar=at_once > 1
+        )
     if stored is None and not trials:
         study.set_user_attr("question", question)
     elif stored != question:

@@ -16,9 +16,11 @@ from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import connection, forkserver, resource_tracker
-from typing import Any, TypeVar, cast
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, cast
 
 from magic_pomdp.core.machine import collect_seldom
+from magic_pomdp.running.where import present_cluster
 
 _Job = TypeVar("_Job", bound=Hashable)
 _Result = TypeVar("_Result")
@@ -77,13 +79,20 @@ def poll_jobs(
     workers: int,
     kind: str = "Job",
     patience: Callable[[], float | None] = lambda: None,
+    changing: Path | None = None,
 ) -> Generator[tuple[_Job, _Result] | None, None, None]:
     """Like `run_jobs`, but yield None, too, whenever no result has come for as many seconds as `patience` says (None:
-    for ever): so the caller can do other things between results. A job is taken from `jobs` when a worker is free."""
+    for ever): so the caller can do other things between results. A job is taken from `jobs` when a worker is free.
+
+    `changing` is a file that the caller goes on writing to, in place, for workers to map into memory: on a cluster each
+    gets it anew with a job."""
     if workers < 0:
         raise ValueError(f"The number of workers must be at least 0, not {workers}.")
     if workers == 0:
         return _run_here(make_function, jobs, kind)
+    cluster = present_cluster()
+    if cluster is not None:
+        return cluster.poll_jobs(make_function, jobs, workers, kind, patience, changing)
     try:
         payload = pickle.dumps(make_function)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -136,7 +145,7 @@ def _run_in_workers(
                         worker.give(following)
                     yield job, value
                 elif message == FAILED:
-                    raise JobFailed(_failure_sentence(worker, kind, value))
+                    raise JobFailed(failure_sentence(worker, kind, value))
                 elif message == DIED:
                     workers.pop(ready).stop()
                     if worker.ready:
@@ -180,6 +189,15 @@ def follow_parent() -> None:
     """In a process of its own: leave Ctrl-C to the parent, and end when it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+class AtWork(Protocol):
+    """What is known of a worker."""
+
+    ready: bool
+    """Whether it has made its function."""
+    job: Any
+    """What it has been given last."""
 
 
 class _Worker:
@@ -288,7 +306,8 @@ def describe_error(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(lines[:1])}".rstrip(" :.")
 
 
-def _failure_sentence(worker: _Worker, kind: str, error: str) -> str:
+def failure_sentence(worker: AtWork, kind: str, error: str) -> str:
+    """What to say of a worker that has failed with an error."""
     if worker.ready:
         return f"{kind} {worker.job} failed with {error} ({HINT})."
     return f"Nothing could start because of {error} ({HINT})."

@@ -17,6 +17,8 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     paper: Mean
     successor: float | None = None
     """That of the successor of the paper's planner."""
+    figures: dict[str, float] = msgspec.field(default_factory=dict)
+    """What else the paper tells of it, by name."""
 
 
 class Transferred(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,6 +37,8 @@ class PublishedTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """By the planner's name."""
     conditionings: dict[str, float] = msgspec.field(default_factory=dict)
     """The learned planner's mean return by what its generator is told, each with the best macro length."""
+    lengths: dict[str, dict[int, float]] = msgspec.field(default_factory=dict)
+    """The learned planner's mean return by macro length, by what its generator is told."""
     transfer: dict[str, Transferred] = msgspec.field(default_factory=dict)
     """What planners return in another world than the task's simulator, by the planner's name."""
 

@@ -26,59 +26,59 @@ _MOST_ROWS = 200
 
 
 @dataclass(frozen=True)
-class _Cell:
+class Cell:
     text: str
     kind: str = ""
     """"best", "others" (what is no result of ours), or nothing special."""
 
 
 @dataclass(frozen=True)
-class _TableRow:
+class TableRow:
     name: str
-    cells: Sequence[_Cell]
+    cells: Sequence[Cell]
     variant: str = ""
 
 
 @dataclass(frozen=True)
-class _Table:
+class PageTable:
     title: str
     columns: Sequence[str]
     """The first is that of the rows' names."""
-    rows: Sequence[_TableRow]
+    rows: Sequence[TableRow]
     note: str
 
 
 @dataclass(frozen=True)
-class _Picture:
+class Picture:
     title: str
     picture: str
     """As SVG."""
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """What is known of a task."""
 
     title: str
-    table: _Table | None
-    plots: Sequence[_Picture]
-    ablations: Sequence[_Table]
+    table: PageTable | None
+    plots: Sequence[Picture]
+    ablations: Sequence[PageTable]
 
 
 @dataclass(frozen=True)
-class _Settings:
+class SettingsList:
     """All that a result depends on."""
 
     title: str
     values: Sequence[tuple[str, Any]]
 
 
-def write_report(path: Path, results: Results, title: str = "") -> None:
-    """Write the page."""
-    save_bytes(path, report_page(results, title).encode())
+def write_report(path: Path, results: Results, title: str = "", verdict: str = "") -> None:
+    """Write the page. The default title has the tasks' names; a verdict says in a sentence what it all comes to."""
+    save_bytes(path, report_page(results, title, verdict).encode())
 
 
-def report_page(results: Results, title: str = "") -> str:
+def report_page(results: Results, title: str = "", verdict: str = "") -> str:
     """The page as text."""
     names = list(dict.fromkeys([*results.tasks(), *(one.task.name for one in results.recordings)]))
     return render_page(
@@ -87,6 +87,7 @@ def report_page(results: Results, title: str = "") -> str:
         [*(REPLAY_SCRIPTS if results.recordings else []), "report.js"],
         pack_for_page(results.recordings) if results.recordings else "",
         summary=_summary(results),
+        verdict=verdict,
         parts=[_part(task, results) for task in results.tasks()],
         benches=[_bench_table(bench) for bench in results.benches],
         settings=list(_settings(results)),
@@ -108,15 +109,15 @@ def _summary(results: Results) -> str:
 # ------------------------------------------------------------------------------------------------------------- a task
 
 
-def _part(task: str, results: Results) -> _Part:
+def _part(task: str, results: Results) -> Part:
     evaluations = sorted((one for one in results.evaluations if one.task == task), key=_order)
     plots: list[Plot | None] = [plot_returns(evaluations)] if 1 < len(evaluations) <= _MOST_ROWS else []
     plots += plot_anytime(evaluations, shortest=2, with_published=False)
     plots += [plot_learning(curves) for curves in results.curves if curves.task == task]
-    return _Part(
+    return Part(
         task,
         _evaluation_table(task, evaluations) if evaluations else None,
-        [_Picture(plot.title, to_svg(plot)) for plot in plots if plot is not None],
+        [Picture(plot.title, to_svg(plot)) for plot in plots if plot is not None],
         [_ablation_table(one) for one in results.ablations if one.task == task],
     )
 
@@ -129,7 +130,7 @@ def _order(one: Evaluation) -> tuple[Any, ...]:
     return place, one.planner, -spent, one.seed
 
 
-def _evaluation_table(task: str, evaluations: Sequence[Evaluation]) -> _Table:
+def _evaluation_table(task: str, evaluations: Sequence[Evaluation]) -> PageTable:
     """Ours, with standard errors, and what others have published for the same planner in the same task."""
     columns = shown_columns("report", evaluations)
     best = {id(column): max(map(column.rank, evaluations)) for column in columns if column.rank is not None}
@@ -138,15 +139,15 @@ def _evaluation_table(task: str, evaluations: Sequence[Evaluation]) -> _Table:
         cells = []
         for column in columns:
             is_best = column.rank is not None and column.rank(one) == best[id(column)]
-            cells.append(_Cell(column.text(one), "others" if column.of_others else "best" if is_best else ""))
-        rows.append(_TableRow(label_of(one), cells, variant_words(one, evaluations)))
+            cells.append(Cell(column.text(one), "others" if column.of_others else "best" if is_best else ""))
+        rows.append(TableRow(label_of(one), cells, variant_words(one, evaluations)))
     note = "Returns: mean ± standard error. Depth: how many primitive steps a search looks ahead on average."
     if any(column.of_others for column in columns):
         note += f" {published_sentence(task)}"
-    return _Table("Mean return", ["planner", *(column.title for column in columns)], rows, note)
+    return PageTable("Mean return", ["planner", *(column.title for column in columns)], rows, note)
 
 
-def _ablation_table(ablation: Ablation) -> _Table:
+def _ablation_table(ablation: Ablation) -> PageTable:
     """One row a variant of learning, and one for what learning sets out from."""
     columns = ["the generator is told", "critic", "return", "success", "by seed", "minutes", "updates", PAPER]
     known, rows = published_task(ablation.task).conditionings, []
@@ -160,51 +161,51 @@ def _ablation_table(ablation: Ablation) -> _Table:
             number_words(row.updates, 0),
         ]
         paper = None if row.change else known.get(row.conditioning)
-        rows.append(_TableRow(", ".join(filter(None, (row.conditioning, row.change))), _with_paper(cells, paper)))
+        rows.append(TableRow(", ".join(filter(None, (row.conditioning, row.change))), _with_paper(cells, paper)))
     start = ablation.handcrafted
     others = published(ablation.task, start.planner)
     cells = ["–", mean_words(start.return_mean, start.return_stderr, 1), f"{start.success_rate:.1%}", "", "", ""]
-    rows.append(_TableRow("handcrafted set", _with_paper(cells, None if others is None else others.paper.mean)))
+    rows.append(TableRow("handcrafted set", _with_paper(cells, None if others is None else others.paper.mean)))
     note = f"{start.episodes} episodes of seed {start.seed}, {budget_words(start.budget)} a plan."
-    return _Table("What of the learning matters", columns, rows, note)
+    return PageTable("What of the learning matters", columns, rows, note)
 
 
-def _with_paper(cells: Iterable[str], paper: float | None) -> list[_Cell]:
-    return [*map(_Cell, cells), _Cell("" if paper is None else number_words(paper, 1), "others")]
+def _with_paper(cells: Iterable[str], paper: float | None) -> list[Cell]:
+    return [*map(Cell, cells), Cell("" if paper is None else number_words(paper, 1), "others")]
 
 
 # --------------------------------------------------------------------------------------------------------------- rest
 
 
-def _bench_table(bench: Bench) -> _Table:
+def _bench_table(bench: Bench) -> PageTable:
     rows = []
     for one in bench.measurements:
         figures = [
             "–" if figure is None else f"{number_words(figure, 0 if figure >= 1000 else 3)} {one.unit}"
             for figure in (one.value, one.median)
         ]
-        rows.append(_TableRow(one.name, [_Cell(text) for text in (*figures, f"{one.ratio:.3g}")]))
+        rows.append(TableRow(one.name, [Cell(text) for text in (*figures, f"{one.ratio:.3g}")]))
     about = [bench.processor, bench.python and f"python {bench.python}", bench.numba and f"numba {bench.numba}"]
     note = f"{', '.join(filter(None, about))}, magic-pomdp {bench.software}. Ratio: against 64-bit hashing."
-    return _Table("", ["measured", "best", "median", "ratio"], rows, note)
+    return PageTable("", ["measured", "best", "median", "ratio"], rows, note)
 
 
-def _settings(results: Results) -> Iterable[_Settings]:
+def _settings(results: Results) -> Iterable[SettingsList]:
     tasks = results.tasks()
     for one in sorted(results.evaluations, key=lambda one: (tasks.index(one.task), *_order(one))):
         title = f"{one.task}: {label_of(one)}, {budget_words(one.budget)} a plan"
-        yield _settings_of(title, one.episodes, one.seed, one.software, one.settings, one.task_parameters)
+        yield settings_of(title, one.episodes, one.seed, one.software, one.settings, one.task_parameters)
     for recording in results.recordings:
         planner, task = recording.planner, recording.task
         title = f"{task.name}: recording of {planner.label}, {budget_words(planner.budget)} a plan"
         about = len(recording.episodes), recording.seed, recording.software
-        yield _settings_of(title, *about, planner.settings, task.parameters)
+        yield settings_of(title, *about, planner.settings, task.parameters)
     for ablation in results.ablations:
         start = ablation.handcrafted
-        yield _settings_of(f"{ablation.task}: ablation", start.episodes, start.seed, ablation.software, start.settings)
+        yield settings_of(f"{ablation.task}: ablation", start.episodes, start.seed, ablation.software, start.settings)
 
 
-def _settings_of(title: str, episodes: int, seed: int, version: str, *known: Mapping[str, Any]) -> _Settings:
+def settings_of(title: str, episodes: int, seed: int, version: str, *known: Mapping[str, Any]) -> SettingsList:
     values: list[tuple[str, Any]] = [("episodes", episodes), ("seed", seed), ("version", version)]
     values += [(name.replace("_", " "), value) for some in known for name, value in some.items()]
-    return _Settings(title, values)
+    return SettingsList(title, values)
