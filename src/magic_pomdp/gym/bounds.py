@@ -127,7 +127,7 @@ def _rock_sample(task: Task) -> Bounds:
     from magic_pomdp.tasks.rock_sample import RockSample
 
     assert isinstance(task, RockSample)
-    context = (0.0, len(task.places) - 1.0)
+    context = (0.0, max(1.0, len(task.places) - 1.0))  # limits that are equal are warned of
     return Bounds(observation=(0.0, 2.0), context=context, action=(0.0, 4.0 + task.rocks), nearest=np.rint)
 
 
