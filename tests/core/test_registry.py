@@ -214,6 +214,8 @@ def test_no_file_is_taken_for_a_library_that_is_missing(tmp_path, monkeypatch):
 
 def test_all_libraries_that_may_be_missing_are_known():
     declared = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    lines = [line for extra in ("gym", "learn", "show", "tune") for line in declared["optional-dependencies"][extra]]
+    lines = [
+        line for extra in ("gym", "learn", "ray", "show", "tune") for line in declared["optional-dependencies"][extra]
+    ]
     names = {re.split("[<>=]", line)[0].replace("-", "_").replace("pillow", "PIL") for line in lines}
     assert names == set(places.OPTIONAL_LIBRARIES)
