@@ -22,33 +22,12 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src"
 COPIES = "files"
 """The site's folder of files from outside of the documentation."""
-LATER = {"reproduce.md", "scaling.md"}
-"""Pages that the navigation leaves out as long as they are not there."""
 _WIDTH = 88
 """Columns of a command's help."""
 _LINK = re.compile(r"(!?\[[^\]]*\]\()(?!https?:|mailto:|#)([^)#\s]+)([^)]*\))")
 _CODE = re.compile(r"^(```.*?^```$)", re.DOTALL | re.MULTILINE)
 _SHOWN_AS = {".cff": "yaml", ".py": "python", ".toml": "toml"}
 """Files that become a page, and the language that they are in."""
-
-
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Leave out of the navigation what is not there yet."""
-    missing = {name for name in LATER if not (Path(config.docs_dir) / name).exists()}
-    config.nav = _without(config.nav, missing)
-    return config
-
-
-def _without(entries: list, missing: set[str]) -> list:
-    """A navigation without some pages; each entry is a page, or a title with a page or with entries below it."""
-    kept = []
-    for entry in entries:
-        title, inside = next(iter(entry.items())) if isinstance(entry, dict) else ("", entry)
-        if isinstance(inside, list):
-            kept.append({title: _without(inside, missing)})
-        elif inside not in missing:
-            kept.append(entry)
-    return kept
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
