@@ -43,12 +43,12 @@ def test_the_budget_is_the_tasks_unless_told():
 def test_overrides_go_before_the_tasks_advice():
     task = make("puck-push")
     factory = PlannerFactory("macro-despot", overrides={"scenarios": 7, "macro_length": 3})
-    assert factory.settings_for(task) == MacroDespotSettings(scenarios=7, search_depth=20, macro_length=3)
+    assert factory.settings_for(task) == MacroDespotSettings(scenarios=7, search_depth=20, macro_length=3, refine=0.4)
     planner = factory(task)
     assert isinstance(planner, MacroDespot)
     assert (planner.settings.scenarios, planner.macro_actions.lengths.max()) == (7, 3)
     despot = PlannerFactory("despot", overrides={"scenarios": 7})
-    assert despot.settings_for(task) == DespotSettings(scenarios=7, search_depth=20)
+    assert despot.settings_for(task) == DespotSettings(scenarios=7, search_depth=20, refine=0.4)
     assert despot(task).macro_actions.lengths.max() == 1
 
 

@@ -74,6 +74,7 @@ def test_recording_changes_nothing_and_repeats(recording):
     lived = run_episode(task, PlannerFactory(budget=BUDGET)(task), seed=3, episode=1)
     recorded = recording.episodes[1]
     result = msgspec.structs.asdict(lived.result)
+    del result["belief_error_least"]  # a recording has those of all moments
     assert result == {name: getattr(recorded, name) for name in result} | {"plans": len(recorded.plans)}
 
 

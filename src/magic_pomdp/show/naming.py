@@ -7,12 +7,13 @@ from magic_pomdp.show.words import budget_words, label_of
 
 
 def variant_words(one: Evaluation, among: Sequence[Evaluation]) -> str:
-    """The settings and parameters in which an evaluation differs from others of its planner. One that another, of an
-    older version, does not have is no difference."""
-    found = []
+    """The settings and parameters in which an evaluation differs from others of its planner; parameters, from others in
+    the same world, since a task is fitted to its world. One that another, of an older version, does not have is no
+    difference."""
+    found, alike = [], _alike(one, among)
     for values, others in (
-        (one.settings, [other.settings for other in _alike(one, among)]),
-        (one.task_parameters, [other.task_parameters for other in _alike(one, among)]),
+        (one.settings, [other.settings for other in alike]),
+        (one.task_parameters, [other.task_parameters for other in alike if other.world == one.world]),
     ):
         names = [name for name in values if any(other.get(name, values[name]) != values[name] for other in others)]
         found += [f"{name.replace('_', ' ')} {values[name]}" for name in names]
@@ -26,6 +27,7 @@ def full_name(one: Evaluation, among: Sequence[Evaluation], with_budget: bool = 
         "macro_length": f"length {one.macro_length or '–'}",
         "seed": f"seed {one.seed}",
         "software": f"version {one.software}",
+        "world": one.world,
     }
     others = _alike(one, among)
     different = [name for name in words if any(getattr(other, name) != getattr(one, name) for other in others)]

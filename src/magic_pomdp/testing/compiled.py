@@ -88,6 +88,7 @@ def check_compiles(task: Task, record: Record) -> Iterator[Finding]:
 
 def _essence(message: str) -> str:
     """Of numba's message: the first line that says something, the call it is about, and the line of code."""
+    message = re.sub(r"\x1b\[[0-9;]*m", "", message)  # numba's colours, where the library for them is installed
     message = re.sub(r"Checked(?=(Task|View)\()", "", message)  # all that is compiled here is
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(("Failed in nopython mode", "- Resolution failure"))]
