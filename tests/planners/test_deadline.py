@@ -98,6 +98,7 @@ def test_what_a_deadline_kept_from_being_looked_at_is_worth_nothing(monkeypatch,
     search = planner(GuidedTiger())
     monkeypatch.setattr("magic_pomdp.planners.macro_despot.spend", lambda budget, start, counters, run: run(10**9))
     monkeypatch.setattr("magic_pomdp.planners.expanding.WORTH_SHARING", 1)
+    monkeypatch.setattr("magic_pomdp.planners.expanding.WORTH_INTERRUPTING", 1)
     Interrupted(monkeypatch, 8)  # pieces after each round's first: the root's scenarios, and one macro-action of three
     plan = search.plan(PARTICLES, np.zeros(0), budget=Budget(seconds=60.0))
     assert plan.choice == LISTEN  # the guide's

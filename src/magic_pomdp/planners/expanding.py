@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from magic_pomdp.core import atomics
+from magic_pomdp.core.clock import FOREVER
 from magic_pomdp.core.compiling import compiled, inlined
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import U64
@@ -35,6 +36,8 @@ SIMULATE, BOUND_NODES, BOUND_ROWS = range(3)
 """Kinds of rounds: a piece is a macro-action to run, a node to bound, or a row of `Tree.states`."""
 WORTH_SHARING = 8
 """Macro-actions to run on scenarios; fewer are done sooner than another thread has noticed."""
+WORTH_INTERRUPTING = 32
+"""The same; fewer are done in spite of a deadline, which would undo them."""
 
 COMPLETE, LATE, BROKEN = range(3)
 """How work ends: done, interrupted by its deadline, or given up since another thread has failed."""
@@ -195,12 +198,14 @@ def expand(task, context, choices, rules, tree, bench, desk, node_index, deadlin
     count = len(choices.lengths) - first_choice(choices, node.depth)
     new_branches(tree, node, count)
     done = count
-    if count * node.scenario_count < WORTH_SHARING:
+    runs = count * node.scenario_count
+    if runs < WORTH_SHARING:
         for number in range(count):
             simulate(task, context, choices, tree, bench, desk, node, number)
         count_steps(tree, desk)
     else:
-        done = run_rounds(task, context, choices, rules, tree, bench, desk, SIMULATE, node_index, 0, count, deadline)
+        until = deadline if runs >= WORTH_INTERRUPTING else FOREVER
+        done = run_rounds(task, context, choices, rules, tree, bench, desk, SIMULATE, node_index, 0, count, until)
     if done < count:
         counters.branches -= count
         counters.expansions -= 1
