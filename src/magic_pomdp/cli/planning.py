@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -21,8 +22,10 @@ from magic_pomdp.cli.shared import (
     complain_of_failure,
     episode_progress,
     file_name,
+    is_shipped,
     need,
     show,
+    show_lines,
     task_from,
     trial_progress,
 )
@@ -45,7 +48,7 @@ class EvaluateSettings:
     ] = None
     """Plan each macro-action while the one before it is carried out, for what is expected at its end."""
     episodes: int = 100
-    """Number of episodes."""
+    """Number of episodes. They are numbered from 0."""
     seed: int = 0
     """What all chance follows from, 0 or more."""
     workers: Annotated[int | None, default("INT", "one for every core")] = None
@@ -120,7 +123,7 @@ def finish_evaluation(
     ahead = None if settings.plan_ahead is None else settings.plan_ahead == "yes"
     code = FINE
     try:
-        with episode_progress(settings.episodes) as advance:
+        with episode_progress(settings.episodes, is_shipped(task)) as advance:
             evaluation = run_evaluation(
                 task,
                 factory,
@@ -140,6 +143,7 @@ def finish_evaluation(
 
 def report_evaluation(evaluation: "Evaluation", path: Path, code: int) -> int:
     """Show and save what was finished; the exit code, which was one before."""
+    from magic_pomdp.show.caution import late_caution
     from magic_pomdp.show.tables import evaluation_table
 
     if not evaluation.complete:
@@ -147,6 +151,7 @@ def report_evaluation(evaluation: "Evaluation", path: Path, code: int) -> int:
             return complain("No episode was finished, so nothing is saved.", code)
         path = path.with_suffix(".partial.json")  # whatever was saved there before is complete, and stays
     show(evaluation_table(evaluation))
+    show_lines(late_caution([evaluation]))
     saver = Saver()
     saver.write(path, evaluation)
     if saver.code == FINE:
@@ -163,6 +168,7 @@ def compare(task: TaskName, /, settings: CompareSettings, where: Where) -> int:
     from magic_pomdp.running.comparing import compare as run_comparison
     from magic_pomdp.running.factory import able_planners
     from magic_pomdp.show.anytime import draw_anytime
+    from magic_pomdp.show.caution import late_caution
     from magic_pomdp.show.tables import comparison_table
 
     the_task = task_from(task, settings.parameters)
@@ -175,7 +181,7 @@ def compare(task: TaskName, /, settings: CompareSettings, where: Where) -> int:
     folder = make_folder(settings.folder or Path("results") / name)
     check_writable(folder / COMPARISON_FILE)
     cells, saver = len(planners) * len(budgets or BUDGETS), Saver()
-    with where.jobs(), cell_progress(cells, settings.episodes) as (begin, advance):
+    with where.jobs(), cell_progress(cells, settings.episodes, is_shipped(the_task)) as (begin, advance):
         comparison = run_comparison(
             the_task,
             folder,
@@ -191,6 +197,8 @@ def compare(task: TaskName, /, settings: CompareSettings, where: Where) -> int:
     for budget in budgets or BUDGETS:
         title = f"{comparison.task}, {settings.episodes} episodes, seed {settings.seed}, {budget} a plan"
         show(comparison_table(title, comparison.at(budget)))
+        show_lines(late_caution(comparison.at(budget)))
+        _show_leads(comparison.at(budget))
     saver.save(folder / "anytime.png", lambda path: draw_anytime(comparison, path))  # and anytime.svg
     if saver.code == FINE:
         show(f"Results and a plot are in {folder}; the same command runs only what is missing there.")
@@ -198,23 +206,45 @@ def compare(task: TaskName, /, settings: CompareSettings, where: Where) -> int:
 
 
 def difference(
-    first: Annotated[Path, tyro.conf.arg(metavar="FIRST", help="A file that evaluate has saved.")],
+    first: Annotated[Path, tyro.conf.arg(metavar="FIRST", help="A file that evaluate has saved, or alone the folder of a comparison.")],
     others: Annotated[
         tuple[Path, ...], tyro.conf.arg(metavar="OTHER…", help="Files of other evaluations on the same episodes.")
     ],
     /,
 ) -> int:
-    """Tell how much more one planner returns than others, episode by episode, in stored results of the same seed."""
+    """Tell how much more one planner returns than others, episode by episode, in stored results of the same seed. Of a
+    comparison: the best with each budget against the others."""
     from magic_pomdp.results.evaluation import Evaluation
     from magic_pomdp.results.files import read_as
+    from magic_pomdp.running.comparing import is_comparison, stored_comparison
+
+    if others:
+        _show_differences(read_as(first, Evaluation), [read_as(path, Evaluation) for path in others])
+        return FINE
+    if not is_comparison(first):
+        raise ValueError("Name at least two files of results, or a comparison or its folder.")
+    comparison = stored_comparison(first)
+    for budget in dict.fromkeys(one.budget for one in comparison.evaluations):
+        _show_leads([one for one in comparison.evaluations if one.budget == budget])
+    return FINE
+
+
+def _show_leads(evaluations: "Sequence[Evaluation]") -> None:
+    """What the best returns more than the others, where there are others, and episodes enough to tell."""
+    best = max(evaluations, key=lambda one: one.return_mean)
+    others = [one for one in evaluations if one is not best]
+    if others and best.episodes > 1:
+        _show_differences(best, others)
+
+
+def _show_differences(first: "Evaluation", others: "Sequence[Evaluation]") -> None:
     from magic_pomdp.running.difference import difference as compare_episodes
+    from magic_pomdp.show.caution import difference_cautions
     from magic_pomdp.show.tables import difference_table
 
-    if not others:
-        raise ValueError("Name at least two files of results.")
-    mine, rest = read_as(first, Evaluation), [read_as(path, Evaluation) for path in others]
-    show(difference_table(mine, [(other, compare_episodes(mine, other)) for other in rest]))
-    return FINE
+    found = [(other, compare_episodes(first, other)) for other in others]
+    show(difference_table(first, found))
+    show_lines(*difference_cautions(first, found))
 
 
 def tune(task: TaskName, /, planner: PlannerOptions, settings: TuneSettings, where: Where) -> int:
@@ -229,7 +259,7 @@ def tune(task: TaskName, /, planner: PlannerOptions, settings: TuneSettings, whe
     name = f"{file_name(*parts, between='-')}.journal"
     path = check_writable(settings.file or make_folder(Path("results")) / name)
     try:
-        with where.jobs(), trial_progress(settings.trials) as advance:
+        with where.jobs(), trial_progress(settings.trials, is_shipped(the_task)) as advance:
             tuning = run_search(
                 the_task,
                 factory,

@@ -19,6 +19,7 @@ from magic_pomdp.cli.shared import (
     complain_of_failure,
     episode_progress,
     file_name,
+    is_shipped,
     need,
     open_page,
     show,
@@ -36,7 +37,7 @@ class RecordSettings:
     """What to record."""
 
     episodes: int = 10
-    """Number of episodes."""
+    """Number of episodes. They are numbered from 0."""
     seed: int = 0
     """What all chance follows from, 0 or more."""
     particles: int = 500
@@ -69,7 +70,7 @@ def record(task: TaskName, /, planner: PlannerOptions, settings: RecordSettings)
     path = check_writable(settings.out or Path(name + SUFFIX))
     code = FINE
     try:
-        with episode_progress(settings.episodes) as advance:
+        with episode_progress(settings.episodes, is_shipped(the_task)) as advance:
             recording = record_episodes(
                 the_task, factory, settings.episodes, settings.seed, settings.particles, settings.workers, advance
             )

@@ -127,7 +127,7 @@ def _watch(saver: Saver) -> "Watch":
             print(sentence, file=sys.stderr, flush=True)
 
         save = staticmethod(saver.write)
-        episodes = staticmethod(episode_progress)
+        episodes = staticmethod(partial(episode_progress, shipped=True))
 
     return Shown()
 

@@ -45,6 +45,12 @@ def complain(sentence: str, code: int) -> int:
     return code
 
 
+def show_lines(*lines: str) -> None:
+    """Print what there is to be said below a table."""
+    for line in filter(None, lines):
+        show(line)
+
+
 def complain_of_failure(failure: Exception) -> int:
     """Say that a job has failed, and where, if it was in this process: only then Python knows."""
     if failure.__cause__ is not None:
@@ -113,6 +119,11 @@ def file_name(*parts: str, between: str = "_") -> str:
     return re.sub(r"[^\w.=-]", "-", between.join(parts))
 
 
+def is_shipped(task: "Task") -> bool:
+    """Whether a task comes with the package, so that its functions are known to return."""
+    return type(task).__module__.startswith("magic_pomdp.")
+
+
 def need(module: str, what: str, extra: str) -> None:
     """Refuse, with what to install, if a module of an extra is missing."""
     from importlib.util import find_spec
@@ -134,15 +145,17 @@ def _word_after(seconds: float, say: "Callable[[], None]") -> "Iterator[Callable
 
 
 @contextmanager
-def progress_bar(unit: str, total: int, text: str) -> "Iterator[Callable[..., None]]":
+def progress_bar(unit: str, total: int, text: str, shipped: bool = False) -> "Iterator[Callable[..., None]]":
     """A progress bar on standard error; gives the function that changes its `description`, or moves it by `advance` or
-    to `completed`."""
+    to `completed`. `shipped` says that the task comes with the package."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    waiting = (
-        f"After {FIRST_WORD:.0f} s, 0 {unit} are finished. Compiling may take as long; if nothing follows, "
-        "`magic-pomdp check` tells whether a function of the task never returns. Ctrl-C stops."
+    waiting = f"After {FIRST_WORD:.0f} s, 0 {unit} are finished. " + (
+        "The planner is still being compiled, which happens once, or its first episodes run. Ctrl-C stops."
+        if shipped
+        else "Compiling may take as long; if nothing follows, `magic-pomdp check` tells whether a function of the task "
+        "never returns. Ctrl-C stops."
     )
     report = TextColumn("{task.description}", markup=False)
     columns = (TextColumn(unit), BarColumn(), MofNCompleteColumn(), report, TimeRemainingColumn())
@@ -161,12 +174,12 @@ def progress_bar(unit: str, total: int, text: str) -> "Iterator[Callable[..., No
 
 
 @contextmanager
-def episode_progress(episodes: int) -> "Iterator[Callable[[EpisodeRecord], None]]":
+def episode_progress(episodes: int, shipped: bool = False) -> "Iterator[Callable[[EpisodeRecord], None]]":
     """A progress bar over episodes; gives the function that is called with each record."""
     from magic_pomdp.core.statistics import RunningMean
 
     returns = RunningMean()
-    with progress_bar("episodes", episodes, "compiling or loading the planner") as update:
+    with progress_bar("episodes", episodes, "compiling or loading the planner", shipped) as update:
 
         def advance(record: "EpisodeRecord") -> None:
             returns.add(record.total_return)
@@ -177,21 +190,32 @@ def episode_progress(episodes: int) -> "Iterator[Callable[[EpisodeRecord], None]
 
 @contextmanager
 def cell_progress(
-    cells: int, episodes: int
+    cells: int, episodes: int, shipped: bool = False
 ) -> "Iterator[tuple[Callable[[PlannerFactory, bool], None], Callable[[EpisodeRecord], None]]]":
-    """A progress bar over several evaluations; gives what is called before each of them, and with each record."""
-    with progress_bar("episodes", cells * episodes, "") as update:
+    """A progress bar over several evaluations; gives what is called before each of them, and with each record. Where
+    there is no terminal to draw it on, a line tells of each that is finished."""
+    begun, left, name = 0, 0, ""
+    with progress_bar("episodes", cells * episodes, "", shipped) as update:
 
         def begin(factory: "PlannerFactory", stored: bool) -> None:
-            update(advance=episodes if stored else 0, description=f"{factory.label}, {factory.budget} a plan")
+            nonlocal begun, left, name
+            begun, left, name = begun + 1, episodes, f"{factory.label}, {factory.budget} a plan"
+            update(advance=episodes if stored else 0, description=name)
 
-        yield begin, lambda record: update(advance=1)
+        def advance(record: "EpisodeRecord") -> None:
+            nonlocal left
+            left -= 1
+            update(advance=1)
+            if left == 0 and not sys.stderr.isatty():
+                print(f"{begun} of {cells} finished: {name}", file=sys.stderr, flush=True)
+
+        yield begin, advance
 
 
 @contextmanager
-def trial_progress(trials: int) -> "Iterator[Callable[[int, Trial], None]]":
+def trial_progress(trials: int, shipped: bool = False) -> "Iterator[Callable[[int, Trial], None]]":
     """A progress bar over the trials of a search; gives the function that is called with each."""
-    with progress_bar("trials", trials, "compiling or loading the planner") as update:
+    with progress_bar("trials", trials, "compiling or loading the planner", shipped) as update:
 
         def advance(number: int, found: "Trial") -> None:
             update(completed=number + 1, description=f"last return {found.return_mean:.1f}")

@@ -14,12 +14,15 @@ from magic_pomdp.cli.shared import (
     Saver,
     TaskName,
     TaskParameters,
+    cell_progress,
     episode_progress,
     file_name,
+    is_shipped,
     need,
     open_page,
     progress_bar,
     show,
+    show_lines,
     task_from,
 )
 from magic_pomdp.core.saving import check_writable, make_folder
@@ -48,7 +51,7 @@ class PictureSettings:
     seed: int = 0
     """What all chance follows from, 0 or more."""
     episode: int = 0
-    """Which episode of that seed."""
+    """Which episode of that seed, from 0 on."""
     frames: int = 4
     """Moments to show."""
     out: Annotated[Path | None, default("FILE", "named after task, planner, seed and episode")] = None
@@ -76,7 +79,7 @@ class VideoSettings:
     """What to film."""
 
     episode: Annotated[int | None, default("INT", "the first of the first recording")] = None
-    """Which episode, by its number."""
+    """Which episode, by its number, from 0 on."""
     out: Annotated[Path | None, default("FILE", "named after the first recording, ending in .mp4")] = None
     """Where to save the video: .mp4 or .gif."""
     fps: float = 20.0
@@ -106,17 +109,18 @@ def demo(settings: DemoSettings) -> int:
     from magic_pomdp.running.workers import start_server
 
     start_server()
-    from magic_pomdp.show.demo import PAGE, RECORDED, demo_planners, run_demo
+    from magic_pomdp.show.caution import late_caution
+    from magic_pomdp.show.demo import PAGE, RECORDED, SETS, demo_entrants, run_demo
     from magic_pomdp.show.tables import comparison_table
 
     folder = make_folder(settings.folder)
     check_writable(folder / PAGE)
     runs = settings.episodes + min(RECORDED, settings.episodes)
-    with episode_progress(len(demo_planners()) * runs) as advance:
-        shown = run_demo(folder, settings.episodes, settings.seconds, settings.seed, advance)
+    with cell_progress(len(demo_entrants()), runs, shipped=True) as (begin, advance):
+        shown = run_demo(folder, settings.episodes, settings.seconds, settings.seed, begin, advance)
     title = f"Light-Dark, {settings.episodes} episodes, seed {settings.seed}, {settings.seconds:g} s a plan"
-    show(comparison_table(title, shown.evaluations))
-    show(shown.verdict)
+    show(comparison_table(title, shown.evaluations, SETS))
+    show_lines(shown.verdict, late_caution(shown.evaluations))
     show(f"The table, the planners side by side, and all settings: {shown.page.resolve()}")
     if settings.open and _on_a_desktop():
         open_page(shown.page.resolve())
@@ -157,7 +161,7 @@ def figures(task: TaskName, /, planner: FirstPlannerOptions, settings: FiguresSe
     name = file_name(f"{task_name(the_task)}-macro-actions.png")
     path = check_writable(check_picture(settings.out or Path(name)))
     check_writable(path.with_suffix(".svg"))
-    with episode_progress(SITUATIONS) as advance:
+    with episode_progress(SITUATIONS, is_shipped(the_task)) as advance:
         recording = record_episodes(
             the_task, factory, SITUATIONS, settings.seed, workers=settings.workers, on_progress=advance
         )

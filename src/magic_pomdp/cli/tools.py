@@ -80,6 +80,8 @@ def check(task: TaskName, /, planner: AnyPlannerOptions, settings: CheckSettings
 
 def doctor(settings: DoctorSettings) -> int:
     """See whether this machine is fit: versions, cores, the compile cache."""
+    from rich.table import Column
+
     from magic_pomdp.running.doctor import examine, planners_to_compile, warm
     from magic_pomdp.show.terminal import PlainTable
 
@@ -90,7 +92,7 @@ def doctor(settings: DoctorSettings) -> int:
             warm(task, planner)
             update(advance=1)
     checks = examine()
-    table = PlainTable(show_header=False)
+    table = PlainTable(Column(), Column(overflow="fold"), show_header=False)  # a folder's name is shown to its end
     for item in checks:
         table.add_texts(item.what, item.found)
     show(table)

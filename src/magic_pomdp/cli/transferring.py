@@ -17,6 +17,7 @@ from magic_pomdp.cli.shared import (
     complain,
     complain_of_failure,
     episode_progress,
+    is_shipped,
     file_name,
     progress_bar,
     show,
@@ -189,7 +190,7 @@ def _record(
     records: dict[int, EpisodeRecord] = {}
     code = FINE
     try:
-        with episode_progress(settings.episodes) as advance:
+        with episode_progress(settings.episodes, is_shipped(task)) as advance:
 
             def keep(record: "EpisodeRecord") -> None:
                 records[record.result.episode] = record

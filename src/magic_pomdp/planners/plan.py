@@ -65,7 +65,8 @@ class Plan:
     nodes: int
     """Belief nodes that were expanded; from a planner that expands none, all of them."""
     depth: int
-    """Deepest belief node that a trial visited, in primitive steps from the root."""
+    """How many primitive steps ahead the deepest belief lies at which the search compared macro-actions. Those that
+    begin there lead further, so this may be less than the length of the chosen one; and it is no measure of quality."""
     steps: int
     """Primitive steps simulated."""
     seconds: float

@@ -122,9 +122,9 @@ class Evaluation(Question, frozen=True, kw_only=True, tag="evaluation"):
     plan_seconds_p99: Amount
     """Time that 99 % of the plans took at most."""
     search_depth_mean: Amount
-    """Of a plan, in primitive steps."""
+    """How many primitive steps ahead a search still compared macro-actions: the mean of all plans' `depth`."""
     search_depth_max_mean: Amount
-    """Of the deepest plan of an episode."""
+    """The same of the deepest plan of each episode, in the mean of all episodes."""
     nodes_mean: Amount
     """Belief nodes of a plan."""
     plans_cut_short: Count

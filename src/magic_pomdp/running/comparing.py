@@ -10,7 +10,7 @@ from magic_pomdp.planners.plan import Budget
 from magic_pomdp.results.base import Stored
 from magic_pomdp.results.comparison import Comparison
 from magic_pomdp.results.evaluation import Evaluation, Question
-from magic_pomdp.results.files import as_stored, read_if_there, write
+from magic_pomdp.results.files import as_stored, read_as, read_if_there, write
 from magic_pomdp.running.episode import EpisodeRecord
 from magic_pomdp.running.evaluating import describe, evaluate
 from magic_pomdp.running.factory import PlannerFactory
@@ -51,7 +51,7 @@ def compare(
     if not planners or not budgets:
         raise ValueError("A comparison needs at least one planner and one budget.")
     factories = [dataclasses.replace(planner, budget=budget) for planner in planners for budget in budgets]
-    paths = [folder / f"{factory.name}_{factory.budget}.json" for factory in factories]
+    paths = [folder / _file_of(factory.name, factory.budget) for factory in factories]
     stored = [
         _stored(path, describe(task, factory, seed), episodes) for path, factory in zip(paths, factories, strict=True)
     ]
@@ -66,6 +66,24 @@ def compare(
     comparison = Comparison(task=evaluations[0].task, evaluations=tuple(evaluations))
     save(folder / COMPARISON_FILE, comparison.without_records())
     return comparison
+
+
+def is_comparison(path: Path) -> bool:
+    """Whether a path is that of a comparison, or of the folder of one."""
+    return path.name == COMPARISON_FILE or (path / COMPARISON_FILE).is_file()
+
+
+def stored_comparison(path: Path) -> Comparison:
+    """A comparison in a folder, with the single episodes, which have files of their own there."""
+    folder = path if path.is_dir() else path.parent
+    found = read_as(folder / COMPARISON_FILE, Comparison)
+    ones = tuple(read_as(folder / _file_of(one.planner, one.budget), Evaluation) for one in found.evaluations)
+    return Comparison(task=found.task, evaluations=ones)
+
+
+def _file_of(planner: str, budget: Budget | None) -> str:
+    """What a folder calls an evaluation."""
+    return f"{planner}_{budget}.json"
 
 
 def choose_planners(names: Sequence[str], overrides: Mapping[str, SettingValue]) -> list[PlannerFactory]:

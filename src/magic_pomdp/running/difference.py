@@ -26,6 +26,14 @@ class Difference:
     """Episodes in which only the first one succeeded."""
     only_second: int
     """Episodes in which only the second one did."""
+    successes: int
+    """Of both together."""
+    first_failures: int
+    """Episodes in which the first one failed."""
+    second_failures: int
+    """Episodes in which the second one did."""
+    failure_costs: float | None
+    """What the successes of both return more in the mean than their failures; None if there are not both."""
 
     @property
     def standard_errors(self) -> float:
@@ -53,6 +61,8 @@ def difference(first: Evaluation, second: Evaluation) -> Difference:
     returns = [(mine[episode].total_return, others[episode].total_return) for episode in both]
     succeeded = [(mine[episode].outcome == "success", others[episode].outcome == "success") for episode in both]
     off = [a - b for a, b in returns]
+    ends = [records[episode] for records in (mine, others) for episode in both]
+    good, bad = ([one.total_return for one in ends if one.outcome == how] for how in ("success", "failure"))
     return Difference(
         episodes=len(both),
         first=mean([a for a, _ in returns]),
@@ -61,4 +71,8 @@ def difference(first: Evaluation, second: Evaluation) -> Difference:
         stderr=standard_error(off),
         only_first=succeeded.count((True, False)),
         only_second=succeeded.count((False, True)),
+        successes=len(good),
+        first_failures=sum(mine[episode].outcome == "failure" for episode in both),
+        second_failures=sum(others[episode].outcome == "failure" for episode in both),
+        failure_costs=mean(good) - mean(bad) if good and bad else None,
     )

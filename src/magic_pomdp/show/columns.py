@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from magic_pomdp.results.evaluation import Evaluation
-from magic_pomdp.show.published import PAPER, SUCCESSOR, published, published_task
-from magic_pomdp.show.words import budget_words, label_of, mean_words, number_words
+from magic_pomdp.show.published import PAPER, SUCCESSOR, published_beside, published_task
+from magic_pomdp.show.words import budget_words, label_of, lengths_words, mean_words, number_words
 
 TableKind = Literal["comparison", "single", "report"]
 """The terminal's table of several evaluations, its table of one, whose rows are columns, and that of the page."""
@@ -49,7 +49,7 @@ def _own_statistic(name: str) -> Callable[[Evaluation], str]:
 
 
 def _planner_and_length(one: Evaluation) -> str:
-    return label_of(one) + ("" if one.macro_length is None else f", {one.macro_length}")
+    return ", ".join(part for part in (label_of(one), lengths_words(one)) if part)
 
 
 def _world(one: Evaluation) -> str:
@@ -69,13 +69,13 @@ def _transferred(one: Evaluation) -> str:
 def _paper(one: Evaluation) -> str:
     if one.world:
         return _transferred(one)
-    found = published(one.task, one.planner)
+    found = published_beside(one)
     return "" if found is None else mean_words(found.paper.mean, found.paper.stderr, 1)
 
 
 def _successor(one: Evaluation) -> str:
-    found = published(one.task, one.planner)
-    return "" if one.world or found is None or found.successor is None else number_words(found.successor, 1)
+    found = None if one.world else published_beside(one)
+    return "" if found is None or found.successor is None else number_words(found.successor, 1)
 
 
 def _over_budget(one: Evaluation) -> str:
@@ -85,7 +85,7 @@ def _over_budget(one: Evaluation) -> str:
 
 
 _COLUMNS = (
-    ResultColumn("planner, length", _planner_and_length, _COMPARISON),
+    ResultColumn("planner, longest macro-action", _planner_and_length, _COMPARISON),
     ResultColumn("world", _world, _SINGLE + _REPORT),
     ResultColumn("episodes", lambda one: f"{one.episodes}, seed {one.seed}", _SINGLE),
     ResultColumn(
@@ -112,7 +112,7 @@ _COLUMNS = (
         lambda one: f"{one.success_rate:.1%}; failures {one.failure_rate:.1%}, unfinished {one.unfinished_rate:.1%}",
         _SINGLE,
     ),
-    ResultColumn("length", lambda one: str(one.macro_length or "–"), _REPORT),
+    ResultColumn("length", lambda one: lengths_words(one) or "–", _REPORT),
     ResultColumn("budget a plan", lambda one: budget_words(one.budget), _REPORT),
     ResultColumn("episodes", lambda one: f"{one.episodes:,}{'' if one.complete else ', interrupted'}", _REPORT),
     ResultColumn("seed", lambda one: str(one.seed), _REPORT),
@@ -126,10 +126,10 @@ _COLUMNS = (
     ),
     ResultColumn("nodes of a search", lambda one: f"{one.nodes_mean:,.0f}", _SINGLE),
     ResultColumn("steps simulated", lambda one: f"{one.plan_steps_per_second:,.0f} a second", _SINGLE),
-    ResultColumn("99 % within", lambda one: f"{one.plan_seconds_p99:.3f} s", _COMPARISON + _REPORT),
+    ResultColumn("plan time, 99 % at most", lambda one: f"{one.plan_seconds_p99:.3f} s", _COMPARISON + _REPORT),
     ResultColumn(
         "time of a plan",
-        lambda one: f"{one.plan_seconds_p50:.4f} s; 99 % within {one.plan_seconds_p99:.4f} s",
+        lambda one: f"median {one.plan_seconds_p50:.4f} s; 99 % at most {one.plan_seconds_p99:.4f} s",
         _SINGLE,
     ),
     ResultColumn(

@@ -6,7 +6,7 @@ from magic_pomdp.results.evaluation import Evaluation
 from magic_pomdp.results.training import Curves
 from magic_pomdp.show.naming import full_name
 from magic_pomdp.show.plotting import Level, Plot, Row, Series, plot_curves, plot_rows
-from magic_pomdp.show.published import PAPER, SUCCESSOR, published, published_learned
+from magic_pomdp.show.published import PAPER, SUCCESSOR, published, published_beside, published_learned
 from magic_pomdp.show.words import label_of
 
 
@@ -14,7 +14,7 @@ def plot_returns(evaluations: Sequence[Evaluation]) -> Plot:
     """A row for each evaluation: our mean with its standard error, and the published ones."""
     rows = []
     for one in evaluations:
-        found = published(one.task, one.planner)
+        found = published_beside(one)
         others = {} if found is None else {PAPER: found.paper.mean}
         if found is not None and found.successor is not None:
             others[SUCCESSOR] = found.successor

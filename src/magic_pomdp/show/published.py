@@ -5,7 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from magic_pomdp.results.evaluation import Mean
+from magic_pomdp.results.evaluation import Evaluation, Mean
+from magic_pomdp.show.words import lengths_words
 
 PAPER, SUCCESSOR = "paper", "RMAG"
 """What the columns of published returns are called."""
@@ -15,6 +16,8 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Mean returns of a planner in a task."""
 
     paper: Mean
+    seconds: float = 0.1
+    """The time of a plan with which they were reached."""
     successor: float | None = None
     """That of the successor of the paper's planner."""
     figures: dict[str, float] = msgspec.field(default_factory=dict)
@@ -68,6 +71,15 @@ def published(task: str, planner: str) -> Published | None:
     return published_task(task).planners.get(planner)
 
 
+def published_beside(one: Evaluation) -> Published | None:
+    """What is published for an evaluation's planner, if that had the same time for a plan and, as in all of the paper's
+    sets made by hand, macro-actions of a single length. Else two different things would stand side by side."""
+    found = published(one.task, one.planner)
+    if found is None or one.budget is None or one.budget.seconds != found.seconds or "/" in lengths_words(one):
+        return None
+    return found
+
+
 def published_sentence(task: str) -> str:
     """Who has published the returns in a task, and how they were reached; "" if nobody has."""
     about = published_task(task)
@@ -75,7 +87,7 @@ def published_sentence(task: str) -> str:
         return ""
     return (
         f"{PAPER.capitalize()}: Lee, Cai, Hsu, RSS 2021; {SUCCESSOR}: its successor, IROS 2023; both "
-        f"{about.conditions}. They are not results of this software."
+        f"{about.conditions}. They are not results of this software; the paper rounds its errors, such as to 1.0."
     )
 
 

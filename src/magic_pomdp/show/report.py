@@ -23,6 +23,13 @@ from magic_pomdp.show.words import budget_words, label_of, mean_words, number_wo
 
 _MOST_ROWS = 200
 """Evaluations that a plot can show; there is a table of them all."""
+_NOTE = (
+    "Return: the plain sum of an episode's rewards, mean ± standard error; an error does not hold failures that were not "
+    "seen. Discounted: the same with each reward discounted to the beginning. Length: primitive steps of the longest "
+    "macro-action, or of all lengths of a set. Steps: primitive steps of an episode. Depth: how many primitive steps ahead "
+    "a search still compared macro-actions, in the mean of all plans; what begins there leads further, and it is no "
+    "measure of quality."
+)
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,7 @@ def _evaluation_table(task: str, evaluations: Sequence[Evaluation]) -> PageTable
             is_best = column.rank is not None and column.rank(one) == best[id(column)]
             cells.append(Cell(column.text(one), "others" if column.of_others else "best" if is_best else ""))
         rows.append(TableRow(label_of(one), cells, variant_words(one, evaluations)))
-    note = "Returns: mean ± standard error. Depth: how many primitive steps a search looks ahead on average."
+    note = _NOTE
     if any(column.of_others for column in columns):
         note += f" {published_sentence(task)}"
     return PageTable("Mean return", ["planner", *(column.title for column in columns)], rows, note)

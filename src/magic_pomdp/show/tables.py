@@ -13,13 +13,15 @@ from magic_pomdp.running.difference import Difference
 from magic_pomdp.show.columns import shown_columns
 from magic_pomdp.show.published import PAPER, published, published_task
 from magic_pomdp.show.terminal import PlainTable
-from magic_pomdp.show.words import budget_words, label_of, mean_words, number_words
+from magic_pomdp.show.words import budget_words, label_of, lengths_words, mean_words, number_words
 
 
-def comparison_table(title: str, evaluations: Sequence[Evaluation]) -> PlainTable:
+def comparison_table(title: str, evaluations: Sequence[Evaluation], caption: str = "") -> PlainTable:
     """One row an evaluation, with the published mean return beside ours."""
     columns = shown_columns("comparison", evaluations)
-    table = PlainTable(*(Column(column.title, no_wrap=i < 2) for i, column in enumerate(columns)), title=title)
+    widths = [max(len(column.text(one)) for one in evaluations) if i < 2 else None for i, column in enumerate(columns)]
+    heads = (Column(column.title, min_width=width) for column, width in zip(columns, widths, strict=True))
+    table = PlainTable(*heads, title=title, caption=caption)
     for one in evaluations:
         table.add_texts(*(column.text(one) for column in columns))
     return table
@@ -36,13 +38,13 @@ def evaluation_table(evaluation: Evaluation) -> PlainTable:
 
 def difference_table(first: Evaluation, others: Sequence[tuple[Evaluation, Difference]]) -> PlainTable:
     """One row an evaluation that another one is compared with."""
-    title = f"{first.task}, seed {first.seed}: what {_who(first)} returns more than"
-    columns = ("", "difference", "in s.e.", "episodes", "returns", "succeed alone")
+    title = f"{first.task}, seed {first.seed}: lead of {_who(first)} over"
+    columns = ("", "lead", "in s.e.", "episodes", "returns", "succeed alone")
     table = PlainTable(*(Column(name, no_wrap=name in columns[:4]) for name in columns), title=title)
     for other, found in others:
         table.add_texts(
             _who(other),
-            mean_words(found.mean, found.stderr, 1),
+            mean_words(found.mean, found.stderr, 1 if found.stderr >= 1.0 else 2),
             number_words(found.standard_errors, 1),
             str(found.episodes),
             f"{number_words(found.first, 1)} and {number_words(found.second, 1)}",
@@ -115,6 +117,6 @@ def bench_table(bench: Bench) -> PlainTable:
 
 def _who(evaluation: Evaluation, before_length: str = "") -> str:
     """A planner, its length and its budget."""
-    length = "" if evaluation.macro_length is None else f", {before_length}{evaluation.macro_length}"
+    length = f", {before_length}{lengths_words(evaluation)}" if evaluation.macro_length else ""
     budget = "" if evaluation.budget is None else f", {budget_words(evaluation.budget)}"
     return f"{label_of(evaluation)}{length}{budget}"

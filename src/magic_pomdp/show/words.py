@@ -12,6 +12,16 @@ def label_of(evaluation: Evaluation) -> str:
     return evaluation.label or planner_label(evaluation.planner)
 
 
+def lengths_words(evaluation: Evaluation) -> str:
+    """Lengths of the macro-actions, of a handcrafted set of several such as 16/6/2; else the longest one's. "" for a
+    planner without macro-actions."""
+    longest, shorter = evaluation.macro_length, evaluation.settings.get("shorter")
+    if longest is None:
+        return ""
+    others = {int(one) for one in str(shorter).split(",") if one.isdecimal() and len(one) < 9 and int(one) < longest}
+    return "/".join(map(str, (longest, *sorted(others, reverse=True))))
+
+
 def number_words(number: float, digits: int | None = None) -> str:
     """Three digits, or none behind the point of a large number; with a real minus sign."""
     if digits is None:
