@@ -37,6 +37,8 @@ class Line:
         one = read_as(ROOT / f"{name}.json", Evaluation)
         error = one.return_stderr
         words = f"{number_words(one.return_mean, 1)} ± {number_words(error, 1 if error >= 0.1 else 2)}"
+        if one.failure_rate == 0.0:  # the error holds only what was seen
+            words += f", no failure in {one.episodes}"
         known = published(one.task, one.planner) if self.with_paper else None
         return words if known is None else f"{words} ({number_words(known.paper.mean, 1)})"
 

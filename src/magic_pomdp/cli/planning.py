@@ -206,7 +206,10 @@ def compare(task: TaskName, /, settings: CompareSettings, where: Where) -> int:
 
 
 def difference(
-    first: Annotated[Path, tyro.conf.arg(metavar="FIRST", help="A file that evaluate has saved, or alone the folder of a comparison.")],
+    first: Annotated[
+        Path,
+        tyro.conf.arg(metavar="FIRST", help="A file that evaluate has saved, or alone the folder of a comparison."),
+    ],
     others: Annotated[
         tuple[Path, ...], tyro.conf.arg(metavar="OTHER…", help="Files of other evaluations on the same episodes.")
     ],

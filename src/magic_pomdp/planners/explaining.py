@@ -75,8 +75,8 @@ class Explanation:
         plan = self.plan
         bounds = "" if plan.lower is None or plan.upper is None else f", between {plan.lower:.4g} and {plan.upper:.4g}"
         return [
-            f"The search compared choices up to {plan.depth} steps ahead{bounds}, in {plan.seconds:.3g} s and {plan.steps:,} simulated "
-            f"steps. It ended by: {plan.stopped_by}."
+            f"The search compared choices up to {plan.depth} steps ahead{bounds}, in {plan.seconds:.3g} s and "
+            f"{plan.steps:,} simulated steps. It ended by: {plan.stopped_by}."
         ]
 
 

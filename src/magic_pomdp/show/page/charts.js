@@ -29,7 +29,7 @@ const Charts = (() => {
   }
 
   class LineChart {
-    /** series: [{name, colour, values, band: [lows, highs] | null}]; onSeek(step) is called by a click. */
+    /** series: [{name, colour, help, values, band: [lows, highs] | null}]; onSeek(step) is called by a click. */
     constructor(title, series, onSeek, tooltip) {
       Object.assign(this, { title, series, onSeek, tooltip, cursorStep: 0 });
       this.length = Math.max(...series.map(({ values }) => values.length));
@@ -41,9 +41,10 @@ const Charts = (() => {
       const heading = document.createElement("h3");
       heading.textContent = title;
       this.caption.append(heading);
-      this.readings = series.map(({ name, colour }) => {
+      this.readings = series.map(({ name, colour, help }) => {
         const key = document.createElement("span");
         key.className = "key";
+        if (help) key.title = help;
         const line = document.createElement("i");
         line.style.background = `var(${colour})`;
         const reading = document.createElement("b");

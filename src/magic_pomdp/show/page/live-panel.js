@@ -1,6 +1,6 @@
 // The running episode as a panel: what the server tells of it, drawn, and the things in it that can be moved.
 const Live = (() => {
-  const { PlanPanel, brief, macrosOf, make, plannerAbout, plannerName } = Panels;
+  const { HELP, PlanPanel, brief, macrosOf, make, plannerAbout, plannerName } = Panels;
   const { short } = Charts;
   const STILL = window.matchMedia("(prefers-reduced-motion: reduce)");
   const GRAB = 22; // pixels within which a finger means a thing
@@ -25,7 +25,7 @@ const Live = (() => {
         "bounds",
         "planned in",
         "90 % within",
-        "search",
+        "choices up to",
         "simulated",
         "observed",
       ];
@@ -34,7 +34,7 @@ const Live = (() => {
       const chart = (title, ...series) =>
         new Charts.LineChart(
           title,
-          series.map(([name, colour]) => ({ name, colour, values: [null], band: null })),
+          series.map(([name, colour]) => ({ name, colour, help: HELP[name], values: [null], band: null })),
           () => {},
           tooltip
         );

@@ -3,6 +3,21 @@
 const Panels = (() => {
   const { short } = Charts;
   const TREE_PAUSE = 200; // milliseconds between two trees
+  const HELP = {
+    return: "The plain sum of all rewards so far.",
+    reward: "What the last step earned.",
+    value: "What the plan expects to earn from here on, each reward discounted to now.",
+    bounds: "What the best plan would earn lies between these, for the futures that the search has sampled.",
+    "planned in": "How long the plan took.",
+    "choices up to":
+      "How many steps ahead the search still compared macro-actions. Those that begin there lead further. It is no measure of quality.",
+    observed: "The last observation, number by number.",
+    spread: "How far the belief's particles are from their mean.",
+    error: "How far the belief's particles are from the truth.",
+    "90 % within": "Nine of ten plans of this episode took no longer.",
+    simulated: "Primitive steps that the search simulates a second.",
+    tree: "Each macro-action with its value … its upper bound. Open one: what may be observed after it and how likely that is. Open that: what could be done next.",
+  };
 
   function make(name, className, text) {
     const element = document.createElement(name);
@@ -103,6 +118,7 @@ const Panels = (() => {
       for (const name of names) {
         const cell = make("div");
         this.numbers[name] = make("dd", name, "–");
+        if (HELP[name]) cell.title = HELP[name];
         cell.append(make("dt", "", name), this.numbers[name]);
         list.append(cell);
       }
@@ -114,6 +130,7 @@ const Panels = (() => {
       if (!withTree) return box;
       box.open = true;
       const summary = make("summary", "", "Search tree ");
+      summary.title = HELP.tree;
       this.treeAbout = make("span");
       summary.append(this.treeAbout);
       this.tree = new Trees.TreeView((macro) => this.mark(macro));
@@ -146,7 +163,7 @@ const Panels = (() => {
       numbers.value.textContent = short(plan.value);
       numbers.bounds.textContent = plan.lower === null ? "none" : `${short(plan.lower)} … ${short(plan.upper)}`;
       numbers["planned in"].textContent = `${(1000 * plan.seconds).toFixed(plan.seconds < 0.01 ? 1 : 0)} ms`;
-      numbers.search.textContent = `${plan.depth} deep`;
+      numbers["choices up to"].textContent = `step ${plan.depth}`;
       const { low, best } = Drawing.shades(plan.values ? plan.values.values : [plan.value]);
       if (this.scale) [this.scaleLow.textContent, this.scaleHigh.textContent] = [short(low), short(best)];
       this.showTree(plan);
@@ -203,5 +220,5 @@ const Panels = (() => {
     }
   }
 
-  return { PlanPanel, Tooltip, brief, macrosOf, make, plannerAbout, plannerName };
+  return { HELP, PlanPanel, Tooltip, brief, macrosOf, make, plannerAbout, plannerName };
 })();

@@ -1,7 +1,7 @@
 // One recorded episode of one planner as a panel that can show any moment, and a clock that several panels follow in step.
 const Players = (() => {
   const { short } = Charts;
-  const { PlanPanel, Tooltip, brief, macrosOf, make, plannerAbout, plannerName } = Panels;
+  const { HELP, PlanPanel, Tooltip, brief, macrosOf, make, plannerAbout, plannerName } = Panels;
   const STILL = window.matchMedia("(prefers-reduced-motion: reduce)");
 
   /** Frames of a recorded episode: what Drawing draws, at any time between 0 and the last step. */
@@ -100,7 +100,7 @@ const Players = (() => {
         "value",
         "bounds",
         "planned in",
-        "search",
+        "choices up to",
         "observed"
       );
       this.element.append(this.makeHead(), numbers, sight, insight);
@@ -133,7 +133,8 @@ const Players = (() => {
       const bounded = plans.some(({ lower, upper }) => lower !== null && upper !== null);
       const band = bounded ? [plans.map(({ lower }) => lower), plans.map(({ upper }) => upper)] : null;
       const known = episode.belief_errors.every((error) => error !== null);
-      const chart = (title, series) => new Charts.LineChart(title, series, onSeek, this.tooltip);
+      const explained = (series) => series.map((one) => ({ ...one, help: HELP[one.name] }));
+      const chart = (title, series) => new Charts.LineChart(title, explained(series), onSeek, this.tooltip);
       return [
         chart(bounded ? "Value, with its bounds" : "Value", [
           { name: "value", colour: "--line-value", values: plans.map(({ value }) => value), band },
