@@ -208,7 +208,7 @@ def compare(task: TaskName, /, settings: CompareSettings, where: Where) -> int:
 def difference(
     first: Annotated[
         Path,
-        tyro.conf.arg(metavar="FIRST", help="A file that evaluate has saved, or alone the folder of a comparison."),
+        tyro.conf.arg(metavar="FIRST", help="A file of evaluate; alone, a comparison's folder."),
     ],
     others: Annotated[
         tuple[Path, ...], tyro.conf.arg(metavar="OTHER…", help="Files of other evaluations on the same episodes.")

@@ -121,12 +121,8 @@ def verdict(names: Sequence[str], evaluations: Sequence[Evaluation]) -> str:
     if sure:
         words = " and ".join(f"{mean_words(lead.mean, lead.stderr)} more than {name}" for name, lead in sure)
         least = number_words(min(lead.standard_errors for _, lead in sure), 1)
-        error = (
-            f"which is {least} times its" if len(sure) == 1 else f"and the least of these leads is {least} times its"
-        )
-        sentences.append(
-            f"{who} wins: on the same {first.episodes} episodes it returns {words}, {error} standard error."
-        )
+        error = f"{'that' if len(sure) == 1 else 'the least of these leads'} is {least} times its standard error"
+        sentences.append(f"{who} wins: on the same {first.episodes} episodes it returns {words}; {error}.")
     if unsure:
         words = "; ".join(f"over {name} it leads by {_why_unsure(lead)}" for name, lead in unsure)
         subject = "it" if sure else who

@@ -24,11 +24,11 @@ from magic_pomdp.show.words import budget_words, label_of, mean_words, number_wo
 _MOST_ROWS = 200
 """Evaluations that a plot can show; there is a table of them all."""
 _NOTE = (
-    "Return: the plain sum of an episode's rewards, mean ± standard error; an error does not hold failures that were not "
-    "seen. Discounted: the same with each reward discounted to the beginning. Length: primitive steps of the longest "
-    "macro-action, or of all lengths of a set. Steps: primitive steps of an episode. Depth: how many primitive steps ahead "
+    "Return: the plain sum of an episode's rewards, mean ± standard error, which does not hold failures that were not "
+    "seen. Discounted: the same, each reward discounted to the beginning. Length: primitive steps of the longest "
+    "macro-action, or all lengths of a set. Steps: primitive steps of an episode. Depth: how many primitive steps ahead "
     "a search still compared macro-actions, in the mean of all plans; what begins there leads further, and it is no "
-    "measure of quality."
+    "measure of quality. Plan time: 99 of 100 plans took no longer."
 )
 
 
