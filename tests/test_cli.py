@@ -80,8 +80,8 @@ def test_difference_of_two_evaluations(run):
         assert run("evaluate", "tiger", "--episodes", 4, *SMALL, *options)[0] == 0
     code, out, _ = run("difference", "one.json", "other.json", "one.json")
     assert code == 0
-    assert "what Macro-DESPOT, 1, 300 steps returns more than" in " ".join(out.split())
-    assert "0.0 ± 0.0" in out
+    assert "lead of Macro-DESPOT, 1, 300 steps over" in " ".join(out.split())
+    assert "0.00 ± 0.00" in out
     for wrong in (("one.json",), ("one.json", "none.json")):
         code, _, err = run("difference", *wrong)
         assert code == 2
@@ -458,7 +458,12 @@ def test_compare_and_compare_again(run, tmp_path):
     assert (tmp_path / "results/t/anytime.png").exists()
     saved = json.loads((tmp_path / "results/t/comparison.json").read_text())
     assert len(saved["evaluations"]) == 6
+    assert out.count("lead of ") == 2
     assert run(*asked)[1] == out
+    for path in ("results/t", "results/t/comparison.json"):
+        code, leads, _ = run("difference", path)
+        assert code == 0
+        assert leads.count("lead of ") == 2
     code, _, error = run(*asked, "--seed", 1)
     assert code == 2
     assert "was made with seed 0: ask the same, or choose another folder." in error

@@ -315,7 +315,9 @@ def test_without_torch_train_says_what_to_install(run, monkeypatch):
 
 
 def test_the_demo_needs_no_model(shipped):
-    assert demo.demo_planners() == ["macro-despot", "despot", "pomcpow"]
+    entrants = demo.demo_entrants()
+    assert [one.planner for one in entrants] == ["macro-despot", "macro-despot", "despot", "pomcpow"]
+    assert entrants[-1].who == "POMCPOW"
 
 
 def test_the_demo_shows_learned_macro_actions_if_a_model_ships(run, shipped, tmp_path, monkeypatch):
@@ -325,8 +327,12 @@ def test_the_demo_shows_learned_macro_actions_if_a_model_ships(run, shipped, tmp
         monkeypatch.setattr(demo, function.__name__, partial(function, workers=0))
     code, out, err = run("demo", "--episodes", 1, "--seconds", 0.002, "--folder", "shown")
     assert code == 0, err
-    names = ("magic", "macro-despot", "despot")
-    assert all(shown in out for shown in ("MAGIC, 4", "Macro-DESPOT, 6", "DESPOT, 1", "run more"))
+    names = ("magic", "macro-despot-best", "macro-despot", "despot")
+    assert all(
+        shown in out for shown in ("MAGIC, 4", "Macro-DESPOT, 16/6/2", "Macro-DESPOT, 6 ", "DESPOT, 1", "run more")
+    )
+    assert "6: the handcrafted set of the paper" in " ".join(out.split())
+    assert "4 of 4 finished: DESPOT, 0.002s a plan" in err
     made = {path.name for path in (tmp_path / "shown").iterdir()}
     assert made == {f"{name}.{kind}" for name in names for kind in ("json", "record.gz")} | {"report.html"}
     assert str(tmp_path / "shown" / "report.html") in out

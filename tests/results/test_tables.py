@@ -24,7 +24,7 @@ from magic_pomdp.show.tables import (
     evaluation_table,
     tuning_table,
 )
-from magic_pomdp.show.words import budget_words, label_of, mean_words, number_words
+from magic_pomdp.show.words import budget_words, label_of, lengths_words, mean_words, number_words
 
 OWN = {"stall_rate": Mean(mean=0.0123, stderr=0.002)}
 
@@ -56,9 +56,14 @@ def test_an_evaluation_is_told_in_full():
 
 
 def test_published_returns_stand_beside_ours_where_there_are_any():
-    ours = an_evaluation(task="light-dark", planner="magic", label="MAGIC", macro_length=6)
+    about = {"task": "light-dark", "planner": "magic", "label": "MAGIC", "macro_length": 6}
+    ours = an_evaluation(**about, budget=Budget(seconds=0.1))
     assert "54.1 ± 1.0" in text(comparison_table("Some", [ours]))
-    assert titles("comparison", ours, an_evaluation())[:4] == ["planner, length", "return", "success", "paper"]
+    first = "planner, longest macro-action"
+    assert titles("comparison", ours, an_evaluation())[:4] == [first, "return", "success", "paper"]
+    assert "paper" not in titles("comparison", an_evaluation(**about))
+    assert "paper" not in titles("report", an_evaluation(**about, budget=Budget(seconds=0.003)))
+    assert "paper" not in titles("report", msgspec.structs.replace(ours, settings={"shorter": "2"}))
     assert "paper" not in titles("comparison", an_evaluation())
     assert titles("report", ours)[2:4] == ["paper", "RMAG"]
     others = [column.title for column in shown_columns("report", [ours]) if column.of_others]
@@ -82,7 +87,7 @@ def test_the_best_is_the_one_that_returns_most():
 def test_differences_trials_and_measurements_are_told():
     one, other = (an_evaluation(budget=Budget(seconds=0.5), label=name) for name in ("One", "Other"))
     shown = text(difference_table(one, [(other, difference(one, other))]))
-    assert "what One, 0.5 s returns more than" in shown
+    assert "lead of One, 0.5 s over" in " ".join(shown.split())
     assert "Other, 0.5 s" in shown
     trials = tuple(
         Trial(settings={"xi": 0.1 * n, "tree_nodes": 50_000}, return_mean=-1.0 * n, return_stderr=0.5) for n in (1, 2)
@@ -133,8 +138,19 @@ def test_published_returns_are_those_of_the_paper():
     assert published_learned("tiger") is None
     assert published_task("puck-push").conditionings["context"] == 66.2
     assert "in the variant reference. They are not" in published_sentence("crowd-driving")
-    assert "both with 0.1 s a plan." in published_sentence("light-dark")
+    assert "both with 0.1 s a plan. They are not results of this software; the paper rounds" in published_sentence(
+        "light-dark"
+    )
     assert published_sentence("tiger") == ""
+
+
+def test_a_set_is_told_by_all_of_its_lengths():
+    one = an_evaluation(macro_length=16, settings={"shorter": "2,6,40,x,²"}, label="Someone")
+    assert lengths_words(one) == "16/6/2"
+    assert "Someone, 16/6/2 " in text(comparison_table("Some", [one]))
+    assert "length 16/6/2" in text(evaluation_table(one))
+    assert lengths_words(an_evaluation(macro_length=8)) == "8"
+    assert lengths_words(an_evaluation(macro_length=None, settings={"shorter": "2"})) == ""
 
 
 def test_words():

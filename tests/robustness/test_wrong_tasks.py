@@ -62,9 +62,16 @@ def test_where_nothing_is_finished_a_command_says_what_it_waits_for(monkeypatch,
     monkeypatch.setattr(sys, "argv", ["magic-pomdp", "evaluate", "tiger", "--steps", "1", "--workers", "0"])
     assert cli.main() == shared.INTERRUPTED
     assert said == [
-        "After 1 s, 0 episodes are finished. Compiling may take as long; if nothing follows, `magic-pomdp check` tells "
-        "whether a function of the task never returns. Ctrl-C stops."
+        "After 1 s, 0 episodes are finished. The planner is still being compiled, which happens once, or its first "
+        "episodes run. Ctrl-C stops."
     ]
+
+
+def test_of_a_task_that_does_not_ship_it_says_how_to_find_out(monkeypatch, capsys):
+    monkeypatch.setattr(shared, "FIRST_WORD", 0.05)
+    with shared.progress_bar("episodes", 2, ""):
+        time.sleep(0.3)
+    assert "`magic-pomdp check` tells whether a function of the task never returns" in capsys.readouterr().err
 
 
 def test_what_goes_on_is_not_disturbed(monkeypatch, capsys):

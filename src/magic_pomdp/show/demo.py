@@ -125,14 +125,10 @@ def verdict(names: Sequence[str], evaluations: Sequence[Evaluation]) -> str:
         sentences.append(f"{who} wins: on the same {first.episodes} episodes it returns {words}; {error}.")
     if unsure:
         words = "; ".join(f"over {name} it leads by {_why_unsure(lead)}" for name, lead in unsure)
-        subject = "it" if sure else who
-        more = "" if sure else f"on the same {first.episodes} episodes, "
-        sentences.append(f"These episodes do not tell whether {subject} is {_better_than(sure)}: {more}{words}.")
+        question = "it is better than the rest" if sure else f"{who} is better"
+        where = "" if sure else f"on the same {first.episodes} episodes, "
+        sentences.append(f"These episodes do not tell whether {question}: {where}{words}.")
     return " ".join(sentences)
-
-
-def _better_than(sure: Sequence[object]) -> str:
-    return "better than the rest" if sure else "better"
 
 
 def _why_unsure(lead: Difference) -> str:

@@ -26,9 +26,9 @@ _MOST_ROWS = 200
 _NOTE = (
     "Return: the plain sum of an episode's rewards, mean ± standard error, which does not hold failures that were not "
     "seen. Discounted: the same, each reward discounted to the beginning. Length: primitive steps of the longest "
-    "macro-action, or all lengths of a set. Steps: primitive steps of an episode. Depth: how many primitive steps ahead "
-    "a search still compared macro-actions, in the mean of all plans; what begins there leads further, and it is no "
-    "measure of quality. Plan time: 99 of 100 plans took no longer."
+    "macro-action, or all lengths of a set. Steps: primitive steps of an episode. Depth: how many primitive steps "
+    "ahead a search still compared macro-actions, in the mean of all plans; what begins there leads further, and it is "
+    "no measure of quality. Plan time: 99 of 100 plans took no longer."
 )
 
 
