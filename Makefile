@@ -1,5 +1,5 @@
 # make demo: see it work.  make test: linters, types and the whole test suite.  make docs: the documentation, in site/.
-# All set up .venv first.
+# All set up .venv first: the demo with what it needs, the others with everything.
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -8,8 +8,9 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test docs linters plain scripts clean
 
-demo: .venv/installed
+demo: .venv/shown
 	$(BIN)/magic-pomdp demo
+	@echo "To have the command magic-pomdp here: . $(BIN)/activate"
 
 docs: .venv/installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -31,10 +32,17 @@ linters: .venv/installed
 plain: .venv/installed
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 --dist worksteal -m jit_off $$(grep -lr --include='test_*.py' jit_off tests)
 
-.venv/installed: pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --no-compile --editable '.[all]'  # what is used, Python compiles when it is
-	touch $@
+# what is used, Python compiles when it is
+.venv/shown: pyproject.toml
+	@echo "Installing into .venv: 0.6 GB."
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --no-compile --editable '.[show]'
+	@touch $@
+
+.venv/installed: .venv/shown
+	@echo "Installing all extras into .venv: 2.9 GB in all; that takes some minutes."
+	@$(BIN)/pip install --quiet --no-compile --editable '.[all]'
+	@touch $@
 
 scripts: node_modules/installed
 	npm run --silent check

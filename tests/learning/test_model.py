@@ -328,9 +328,8 @@ def test_the_demo_shows_learned_macro_actions_if_a_model_ships(run, shipped, tmp
     code, out, err = run("demo", "--episodes", 1, "--seconds", 0.002, "--folder", "shown")
     assert code == 0, err
     names = ("magic", "macro-despot-best", "macro-despot", "despot")
-    assert all(
-        shown in out for shown in ("MAGIC, 4", "Macro-DESPOT, 16/6/2", "Macro-DESPOT, 6 ", "DESPOT, 1", "run more")
-    )
+    rows = ("MAGIC, 4", "Macro-DESPOT, 16/6/2", "Macro-DESPOT, 6 ", "DESPOT, 1")
+    assert all(shown in out for shown in (*rows, "run more"))
     assert "6: the handcrafted set of the paper" in " ".join(out.split())
     assert "4 of 4 finished: DESPOT, 0.002s a plan" in err
     made = {path.name for path in (tmp_path / "shown").iterdir()}

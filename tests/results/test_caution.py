@@ -21,8 +21,8 @@ def evaluated(*returns, **changes):
 def test_failures_that_were_not_seen_may_still_be():
     one, other = evaluated(*[97.0] * 30), evaluated(*[96.0] * 30)
     assert failure_caution(difference(one, other)) == (
-        "No failure seen: with 30 episodes, up to 10.0% may still fail, and the error above does not hold that; run 500 "
-        "episodes or more."
+        "No failure seen: with 30 episodes, up to 10.0% may still fail, and the error above does not hold that; "
+        "run 500 episodes or more."
     )
     one, other = evaluated(*[97.0] * 500), evaluated(*[96.0] * 500)
     assert failure_caution(difference(one, other)).endswith(
