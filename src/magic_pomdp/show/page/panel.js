@@ -12,8 +12,8 @@ const Panels = (() => {
     "choices up to":
       "How many steps ahead the search still compared macro-actions. Those that begin there lead further. It is no measure of quality.",
     observed: "The last observation, number by number.",
-    spread: "How far the belief's particles are from their mean.",
-    error: "How far the belief's particles are from the truth.",
+    spread: "How far the belief's particles are from each other, in the mean.",
+    error: "How far the belief's particles are from the truth, in the mean.",
     "90 % within": "Nine of ten plans of this episode took no longer.",
     simulated: "Primitive steps that the search simulates a second.",
     tree: "Each macro-action with its value … its upper bound. Open one: what may be observed after it and how likely that is. Open that: what could be done next.",
