@@ -8,10 +8,12 @@ import sys
 from html import unescape
 from pathlib import Path
 
+import msgspec
 import pytest
 from test_public_names import MODULES, PACKAGE
 
 from magic_pomdp import cli
+from magic_pomdp.results.evaluation import Evaluation
 
 ROOT = Path(__file__).parents[1]
 NEEDED = ("mkdocs", "material", "mkdocstrings_handlers")
@@ -56,6 +58,14 @@ def test_every_public_name_is_in_the_reference(site):
         if not (module == "magic_pomdp" and name in groups) and f"{module}.{name}" not in shown
     ]
     assert not missing
+
+
+@pytest.mark.slow
+def test_every_field_of_a_result_is_in_the_reference(site):
+    """Also those that say all by their name, and those that another class declares."""
+    page = (site / "reference" / "api" / "results.html").read_text(encoding="utf-8")
+    fields = [field.name for field in msgspec.structs.fields(Evaluation)]
+    assert [name for name in fields if f'id="magic_pomdp.results.Evaluation.{name}"' not in page] == []
 
 
 @pytest.mark.slow
