@@ -327,9 +327,13 @@ def test_tasks_are_listed(run):
 def test_check_prints_findings(run, monkeypatch):
     import magic_pomdp.testing.apart
 
-    monkeypatch.setattr(magic_pomdp.testing.apart, "check_task_apart", lambda task: [])
-    assert run("check", "tiger")[:2] == (0, "tiger is fine.\n")
-    monkeypatch.setattr(magic_pomdp.testing.apart, "check_task_apart", lambda task: ["step [draws] on"])
+    monkeypatch.setattr(
+        magic_pomdp.testing.apart, "check_task_apart", lambda task, tell: tell("a million steps", 4, 6) or []
+    )
+    code, out, err = run("check", "tiger")
+    assert (code, out) == (0, "tiger is fine.\n")
+    assert err == "4 of 6: a million steps …\n"
+    monkeypatch.setattr(magic_pomdp.testing.apart, "check_task_apart", lambda task, tell: ["step [draws] on"])
     code, out, _ = run("check", "tiger")
     assert code == 1
     assert "step [draws] on" in out

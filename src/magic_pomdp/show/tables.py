@@ -40,7 +40,7 @@ def difference_table(first: Evaluation, others: Sequence[tuple[Evaluation, Diffe
     everyone = [first, *(other for other, _ in others)]
     title = f"{first.task}, seed {first.seed}: what {_who_among(first, everyone)} returns more than"
     figures = ("difference", "in s.e.", "episodes", "returns", "succeed alone")
-    table = PlainTable("", *(Column(name, no_wrap=True) for name in figures), title=title)
+    table = PlainTable(Column("", overflow="fold"), *(Column(name, no_wrap=True) for name in figures), title=title)
     for other, found in others:
         code = "other code" if other.code and first.code and other.code != first.code else ""
         table.add_texts(
