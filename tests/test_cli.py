@@ -81,7 +81,7 @@ def test_difference_of_two_evaluations(run):
         assert run("evaluate", "tiger", "--episodes", 4, *SMALL, *options)[0] == 0
     code, out, _ = run("difference", "one.json", "other.json", "one.json")
     assert code == 0
-    assert "lead of Macro-DESPOT, 1, 300 steps over" in " ".join(out.split())
+    assert "lead of Macro-DESPOT, 1, 300 steps, default policy greedy over" in " ".join(out.split())
     assert "0.00 ± 0.00" in out
     for wrong in (("one.json",), ("one.json", "none.json")):
         code, _, err = run("difference", *wrong)
