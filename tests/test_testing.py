@@ -612,7 +612,7 @@ def test_a_process_apart_tells_of_what_never_returns():
 def test_a_process_apart_tells_of_what_crashes():
     told = []
     (finding,) = check_task_apart(EndsTheProcess(), tell=lambda *stage: told.append(stage))
-    assert told == [("some episodes in plain Python", 1, 7)]
+    assert told[:1] == [("some episodes in plain Python", 1, 7)]
     assert str(finding).startswith("upper_bound: it ended the process (SIGABRT). Expected: that it returns.")
 
 
