@@ -9,7 +9,7 @@ from pathlib import Path
 from magic_pomdp.results.evaluation import Evaluation
 from magic_pomdp.results.files import read_as
 from magic_pomdp.show.published import published
-from magic_pomdp.show.words import number_words
+from magic_pomdp.show.words import number_words, score_words
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ("README.md", "docs/results.md")
@@ -35,8 +35,7 @@ class Line:
 
     def _words(self, name: str) -> str:
         one = read_as(ROOT / f"{name}.json", Evaluation)
-        error = one.return_stderr
-        words = f"{number_words(one.return_mean, 1)} ± {number_words(error, 1 if error >= 0.1 else 2)}"
+        words = score_words(one.return_mean, one.return_stderr)
         if one.failure_rate == 0.0:  # the error holds only what was seen
             words += f", no failure in {one.episodes}"
         known = published(one.task, one.planner) if self.with_paper else None

@@ -167,6 +167,16 @@ def test_a_set_is_told_by_all_of_its_lengths():
     assert lengths_words(an_evaluation(macro_length=None, settings={"shorter": "2"})) == ""
 
 
+def test_a_comparison_fits_into_eighty_columns():
+    labels = ("MAGIC", "Macro-DESPOT", "DESPOT", "POMCPOW")
+    about = {"macro_length": 16, "settings": {"shorter": "6,2"}, "return_mean": -94.8, "return_stderr": 0.01}
+    table = comparison_table("Some", [an_evaluation(label=label, **about) for label in labels])
+    lines = text(table, 80).splitlines()
+    assert max(map(len, lines)) <= 80
+    for label in labels:
+        assert any(f"{label}, 16/6/2 " in line and "−94.8 ± 0.01" in line for line in lines)
+
+
 def test_words():
     assert label_of(an_evaluation(label="Someone")) == "Someone"
     assert label_of(an_evaluation(planner="despot")) == "DESPOT"

@@ -6,7 +6,7 @@ from typing import Literal
 
 from magic_pomdp.results.evaluation import Evaluation
 from magic_pomdp.show.published import PAPER, SUCCESSOR, published_beside, published_task
-from magic_pomdp.show.words import budget_words, label_of, lengths_words, mean_words, number_words
+from magic_pomdp.show.words import budget_words, label_of, lengths_words, mean_words, number_words, score_words
 
 TableKind = Literal["comparison", "single", "report"]
 """The terminal's table of several evaluations, its table of one, whose rows are columns, and that of the page."""
@@ -90,7 +90,7 @@ _COLUMNS = (
     ResultColumn("episodes", lambda one: f"{one.episodes}, seed {one.seed}", _SINGLE),
     ResultColumn(
         "return",
-        lambda one: mean_words(one.return_mean, one.return_stderr, 1),
+        lambda one: score_words(one.return_mean, one.return_stderr),
         _COMPARISON + _REPORT,
         rank=lambda one: one.return_mean,
     ),

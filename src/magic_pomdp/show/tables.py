@@ -20,8 +20,10 @@ from magic_pomdp.show.words import budget_words, label_of, lengths_words, mean_w
 def comparison_table(title: str, evaluations: Sequence[Evaluation], caption: str = "") -> PlainTable:
     """One row an evaluation, with the published mean return beside ours."""
     columns = shown_columns("comparison", evaluations)
-    widths = [max(len(column.text(one)) for one in evaluations) if i < 2 else None for i, column in enumerate(columns)]
-    heads = (Column(column.title, min_width=width) for column, width in zip(columns, widths, strict=True))
+    heads = [Column(column.title) for column in columns]
+    for head, column in list(zip(heads, columns, strict=True))[:2]:  # their cells are not broken, their titles may be
+        parts = [*column.title.split(), *(column.text(one) for one in evaluations)]
+        head.width = max(map(len, parts))
     table = PlainTable(*heads, title=title, caption=caption)
     for one in evaluations:
         table.add_texts(*(column.text(one) for column in columns))

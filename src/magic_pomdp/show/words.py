@@ -36,6 +36,11 @@ def mean_words(mean: float, error: float, digits: int | None = None) -> str:
     return f"{number_words(mean, digits)} ± {number_words(error, digits)}"
 
 
+def score_words(mean: float, error: float) -> str:
+    """A mean return and its standard error: a digit behind the point, and two of an error that has none otherwise."""
+    return f"{number_words(mean, 1)} ± {number_words(error, 1 if error >= 0.1 else 2)}"
+
+
 def budget_words(budget: Budget | None) -> str:
     """A budget as it is said."""
     if budget is None:
