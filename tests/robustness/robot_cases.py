@@ -11,7 +11,7 @@ from mutations import damaged_json
 from training_cases import parts, signed
 
 from magic_pomdp import Belief, Budget, MacroDespot, make
-from magic_pomdp.core.belief import ImpossibleObservation
+from magic_pomdp.core.surprise import ImpossibleObservation
 from magic_pomdp.running import Robot
 
 _CONTEXT = np.array([3.0, 1.0, -2.0, 2.5, -3.0])

@@ -12,7 +12,7 @@ import pytest
 from safetensors import safe_open
 
 import magic_pomdp as mp
-from magic_pomdp.core.belief import ImpossibleObservation
+from magic_pomdp.core.surprise import ImpossibleObservation
 from magic_pomdp.core.randomness import stream_key
 from magic_pomdp.magic.arrays import signed
 from magic_pomdp.running import Robot, SimulatedWorld

@@ -14,8 +14,9 @@ import msgspec
 import numpy as np
 
 from magic_pomdp.core.arrays import check_vector
-from magic_pomdp.core.belief import Belief, Explanation
+from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.randomness import check_seed, stream_key
+from magic_pomdp.core.surprise import HowExplained
 from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.planners.plan import Budget, Plan, Planner
 from magic_pomdp.running.background import BackgroundSearch
@@ -36,7 +37,7 @@ class Observed(NamedTuple):
     """The action that it followed: 0 for the first that was given."""
     time: float | None
     """When it was made, if somebody said so."""
-    explanation: Explanation
+    explanation: HowExplained
     """Whether the belief explains it; see `Belief.update`."""
 
 

@@ -8,10 +8,11 @@ import msgspec
 import numpy as np
 
 from magic_pomdp.core.arrays import check_particles
-from magic_pomdp.core.belief import Belief, Impossible
+from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.randomness import check_seed
 from magic_pomdp.core.reading import MOST_BYTES, Damaged, in_short
 from magic_pomdp.core.saving import check_writable
+from magic_pomdp.core.surprise import Impossible
 from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.magic.arrays import load_arrays, save_arrays
 from magic_pomdp.planners.plan import Budget, Plan
