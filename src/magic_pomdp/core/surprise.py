@@ -40,14 +40,16 @@ def is_surprising(
     of their `logarithms` is so much smaller than those of what particles observe themselves.
 
     First they are asked how well each explains its own observation. Where particles are sparse, they hardly explain
-    one another either; so before an observation is called impossible, those that could have made it are asked
-    how well the others explain theirs."""
+    one another either; so before an observation is called impossible, those that could have made it say what they
+    would observe, and the others must explain all of that better."""
     best = float(logarithms.max())
     rooms = np.empty(task.state_size), np.empty(task.observation_size), np.empty(task.observation_size)
     random, own = np.empty(1, np.uint64), type(task).condition is not Task.condition
-    if not best < least_by_itself(task, context, particles, _SAMPLE, action, own, *rooms, key, random) - nats:
+    least = least_by_itself(task, context, particles, _SAMPLE, action, own, *rooms, key, random)
+    if not best < least - nats:
         return False
-    return best < least_by_others(task, context, particles, logarithms, _SAMPLE, action, *rooms, key, random) - nats
+    enough = best + nats
+    return not are_sparse(task, context, particles, logarithms, _SAMPLE, action, enough, *rooms, key, random)
 
 
 def warm_up_check(task: Task, context: np.ndarray, particles: np.ndarray) -> None:
@@ -56,7 +58,7 @@ def warm_up_check(task: Task, context: np.ndarray, particles: np.ndarray) -> Non
     rooms = np.empty(task.state_size), np.empty(task.observation_size), np.empty(task.observation_size)
     random, logarithms = np.empty(1, np.uint64), np.zeros(len(particles))
     least_by_itself(task, context, particles, 1, action, False, *rooms, key, random)
-    least_by_others(task, context, particles, logarithms, 1, action, *rooms, key, random)
+    are_sparse(task, context, particles, logarithms, 1, action, 0.0, *rooms, key, random)
     draw_anywhere(task, False, context.copy(), particles.copy(), key, random)
 
 
@@ -85,12 +87,12 @@ def least_by_itself(task, context, particles, count, action, own, state, seen, i
 
 
 @kernel
-def least_by_others(task, context, particles, logarithms, count, action, state, seen, imagined, key, random):
-    """The same of what so many of the possible particles observe, as the others explain it at best. What no other
-    explains at all does not count."""
+def are_sparse(task, context, particles, logarithms, count, action, enough, state, seen, imagined, key, random):
+    """Whether one of so many of the possible particles observes what no other explains well enough, though some explain
+    it."""
     context, particles, logarithms, action = borrow((context, particles, logarithms, action), task)
     state, seen, imagined, random = borrow((state, seen, imagined, random), task)
-    possible, met, least = 0, 0, math.inf
+    possible, met = 0, 0
     for i in range(len(particles)):
         possible += logarithms[i] > -math.inf
     stride = max(1, possible // count)
@@ -102,18 +104,18 @@ def least_by_others(task, context, particles, logarithms, count, action, state, 
             state[j] = particles[i, j]
         seek(random, key, len(particles) + i)
         _, outcome = task.step(context, state, action, random, seen)
-        best = -math.inf
-        if outcome == Outcome.RUNNING:
-            for k in range(len(particles)):
-                if k != i:
-                    for j in range(len(state)):
-                        state[j] = particles[k, j]
-                    value, _, _ = task.condition(context, state, action, random, seen, imagined)
-                    if best < value < math.inf:
-                        best = value
-        if -math.inf < best < least:
-            least = best
-    return least
+        best, k = -math.inf, 0
+        while outcome == Outcome.RUNNING and best < enough and k < len(particles):
+            if k != i:
+                for j in range(len(state)):
+                    state[j] = particles[k, j]
+                value, _, _ = task.condition(context, state, action, random, seen, imagined)
+                if best < value < math.inf:
+                    best = value
+            k += 1
+        if -math.inf < best < enough:
+            return True
+    return False
 
 
 @kernel
