@@ -44,9 +44,9 @@ class Observed(NamedTuple):
     time: float | None
     """When it was made, if somebody said so."""
     explanation: HowExplained
-    """What came of it: "explained" is what the belief explains. "predicted" is what was not observed: the belief is only
-    moved. "recovered" is what the belief did not explain, but fresh particles do. "ignored" is what nothing explains:
-    the belief is only moved."""
+    """What came of it: "explained" is what the belief explains; "predicted" what was not observed, so that the belief
+    is only moved; "recovered" what the belief did not explain, but fresh particles do; "ignored" what nothing explains,
+    so that the belief is only moved."""
 
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True):
