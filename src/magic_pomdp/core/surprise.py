@@ -46,7 +46,7 @@ def is_surprising(
     rooms = np.empty(task.state_size), np.empty(task.observation_size), np.empty(task.observation_size)
     random, own = np.empty(1, np.uint64), type(task).condition is not Task.condition
     least = least_by_itself(task, context, particles, _SAMPLE, action, own, *rooms, key, random)
-    if not best < least - nats:
+    if least == math.inf or not best < least - nats:  # where all expect an end, nobody can tell
         return False
     enough = best + nats
     return not are_sparse(task, context, particles, logarithms, _SAMPLE, action, enough, *rooms, key, random)

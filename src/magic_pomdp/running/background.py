@@ -92,7 +92,7 @@ class _Desk:
                     raise ValueError(f"The planner made a {type(plan).__name__}, not a Plan.")
                 last = question
             except Exception as error:  # whoever asks next is told
-                failure, last = error, None
+                plan, failure, last = None, error, None
             with self.changed:
                 question.seconds += time.perf_counter() - began
                 question.failure = failure
