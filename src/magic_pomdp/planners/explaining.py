@@ -76,7 +76,7 @@ class Explanation:
         bounds = "" if plan.lower is None or plan.upper is None else f", between {plan.lower:.4g} and {plan.upper:.4g}"
         return [
             f"The search compared choices up to {plan.depth} steps ahead{bounds}, in {plan.seconds:.3g} s and "
-            f"{plan.steps:,} simulated steps. It ended by: {plan.stopped_by}."
+            f"{plan.steps:,} simulated steps. How it stands: {plan.stopped_by}."
         ]
 
 
