@@ -120,7 +120,8 @@ class Pomcpow:
         with self._turn:
             if self._planned is None:
                 raise ValueError("There is no search to go on with: call plan first.")
-            if budget_or(budget, None).steps is not None:
+            budget = budget_or(budget, None)
+            if budget.steps is not None:
                 budget = Budget(steps=int(self._tree.counters[0].steps) + budget.steps)
             return self._search(self._planned, budget, started, keep_tree)
 
