@@ -26,6 +26,8 @@ TIMES = ("seconds", "minutes", "plan_steps_per_second", "plan_seconds_p50", "pla
 LONGEST = 300.0
 """Seconds that no command takes, however busy the machine."""
 TRIALS = 5
+REPRODUCE = str(Path(__file__).with_name("small_tables.py"))
+"""The command `reproduce`, with small tables instead of the paper's."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,10 @@ class Command:
     """What the same command needs to go on with what is there already."""
     workers: bool = True
     """Whether it has worker processes, of which one can be killed."""
+    program: tuple[str, ...] = field(default=("-m", "magic_pomdp"), kw_only=True)
+    """What Python runs."""
+    needs: str = field(default="", kw_only=True)
+    """A module without which it cannot run."""
     begun: str = field(default="", kw_only=True)
     """The file that tells that there is something to go on with."""
 
@@ -49,9 +55,18 @@ class Command:
         """The process, in a session of its own so that all that belongs to it can be found."""
         again = self.resume if self.begun and (folder / self.result / self.begun).exists() else ()
         return subprocess.Popen(
-            [sys.executable, "-m", "magic_pomdp", *self.arguments, *again], cwd=folder, env=environment,
+            [sys.executable, *self.program, *self.arguments, *again], cwd=folder, env=self._surroundings(environment),
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True, **options,
         )  # fmt: skip
+
+    @property
+    def on_ray(self):
+        """Whether its workers are Ray's."""
+        return self.needs == "ray"
+
+    def _surroundings(self, environment):
+        """Ray must not look for a cluster that somebody has named."""
+        return {**environment, "RAY_ADDRESS": ""} if self.on_ray else environment
 
     def finished(self, folder):
         """The parts of its work that are finished and stored, by name: none of them may be lost or done again."""
@@ -83,6 +98,9 @@ COMMANDS = (
     Command("ablate", ("ablate", *_steps(TOY, *TRAINING, "--updates", "20", "--workers", "0", "--conditionings",
             "belief", "--conditionings", "none", "--episodes", "4", "--steps", "1"), "--out", "result"),
             "result", workers=False),
+    Command("reproduce", ("reproduce", "--workers", "2", "--out", "result"), "result", program=(REPRODUCE,)),
+    Command("evaluate on ray", ("evaluate", *_steps("tiger", "--steps", "500", "--episodes", "8"), "--on", "ray",
+            "--json", "result.json"), "result.json", needs="ray"),
 )  # fmt: skip
 
 
@@ -122,6 +140,10 @@ def _contents(folder, *patterns):
     return {str(path.relative_to(folder)): path.read_bytes() for one in patterns for path in folder.glob(one)}
 
 
+def _recording(path):
+    return without_times(json.loads(gzip.decompress(path.read_bytes())))
+
+
 def _json(path):
     return without_times(json.loads(path.read_text()))
 
@@ -144,16 +166,44 @@ def _trained(folder):
     return about.updates, about.plans, {name: array.tobytes() for name, array in arrays.items()}
 
 
+def _reproduced(folder):
+    """What tables are made of: every episode, training and recording, by name."""
+    found = {path.name: path.read_bytes() for path in folder.glob("scenes/*.record.gz")}
+    found |= {str(path): path.read_bytes() for path in folder.glob("trainings/*/curve.json")}
+    for path in folder.glob("rows/*.json"):
+        for record in json.loads(path.read_bytes())["records"]:
+            found[f"{path.stem} {record['episode']}"] = record
+    for path in folder.glob("rows/*.episodes"):
+        numbers = []
+        for line in path.read_bytes().split(b"\n")[:-1]:
+            record = json.loads(line.partition(b" ")[2])["result"]
+            numbers.append(record["episode"])
+            found[f"{path.stem} {record['episode']}"] = record
+        assert len(numbers) == len(set(numbers)), f"episodes that are stored: {numbers}"
+    return found
+
+
+def _tables_in_the_end(folder):
+    """All rows, curves and recordings. Nothing of what is unfinished is left."""
+    assert not list(folder.glob("rows/*.episodes")), "unfinished episodes are left"
+    results = [_json(path) for one in ("rows/*.json", "trainings/*/curve.json") for path in sorted(folder.glob(one))]
+    scenes = [_recording(path) for path in sorted(folder.glob("scenes/*.record.gz"))]
+    return results, scenes, [line for line in (folder / "reproduction.md").read_text().splitlines() if "|" in line]
+
+
 FINISHED = {
     "compare": lambda folder: _contents(folder, "*steps.json"),
     "tune": complete_trials,
     "train": _reached,
     "train with a worker": _reached,
+    "reproduce": _reproduced,
     "ablate": lambda folder: _contents(folder, "handcrafted.json", "*/result.json"),
 }
 OUTCOMES = {
     "evaluate": _json,
-    "record": lambda path: without_times(json.loads(gzip.decompress(path.read_bytes()))),
+    "evaluate on ray": _json,
+    "record": _recording,
+    "reproduce": _tables_in_the_end,
     "compare": lambda folder: [_json(path) for path in sorted(folder.glob("*.json"))],
     "tune": _trials_in_the_end,
     "train": _trained,

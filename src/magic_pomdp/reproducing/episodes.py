@@ -1,7 +1,7 @@
 """The episodes of an evaluation that is not finished yet: a line for each, so that a stop costs no more than one.
 
-Each line is under a seal, of which what is asked is a part. So nothing is taken of a line that is damaged, or of another
-question; and the others are whole, whatever is wrong with one.
+Each line is under a seal, of which what is asked is a part. So nothing is taken of a line that is damaged, or of
+another question; and the others are whole, whatever is wrong with one.
 """
 
 import hashlib
