@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -54,19 +55,15 @@ class Command:
     def start(self, folder, environment, **options):
         """The process, in a session of its own so that all that belongs to it can be found."""
         again = self.resume if self.begun and (folder / self.result / self.begun).exists() else ()
-        return subprocess.Popen(
-            [sys.executable, *self.program, *self.arguments, *again], cwd=folder, env=self._surroundings(environment),
+        own = {}
+        if self.needs == "ray":  # what it starts is known by a folder of its own, whose path must be short
+            own = {"RAY_ADDRESS": "", "RAY_TMPDIR": tempfile.mkdtemp(prefix="ray-", dir="/tmp")}
+        process = subprocess.Popen(
+            [sys.executable, *self.program, *self.arguments, *again], cwd=folder, env={**environment, **own},
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True, **options,
         )  # fmt: skip
-
-    @property
-    def on_ray(self):
-        """Whether its workers are Ray's."""
-        return self.needs == "ray"
-
-    def _surroundings(self, environment):
-        """Ray must not look for a cluster that somebody has named."""
-        return {**environment, "RAY_ADDRESS": ""} if self.on_ray else environment
+        process.ray_folder = own.get("RAY_TMPDIR")
+        return process
 
     def finished(self, folder):
         """The parts of its work that are finished and stored, by name: none of them may be lost or done again."""
@@ -226,22 +223,42 @@ def session_of(process):
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             state, parent, _, session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
-            if int(session) == process.pid and state != "Z":
+            if state != "Z" and (int(session) == process.pid or _is_of_ray(entry, process.ray_folder)):
                 parents[int(entry.name)] = int(parent)
     return parents
 
 
+def _is_of_ray(entry, folder):
+    """Whether a process was started by Ray for one command: sessions do not tell, but its files lie in a folder."""
+    if folder is None:
+        return False
+    if f"{folder}/".encode() in (entry / "cmdline").read_bytes():
+        return True
+    return any(os.readlink(file).startswith(f"{folder}/") for file in (entry / "fd").iterdir())
+
+
 def workers_of(process):
-    """What its server has forked: children of a child."""
+    """What its server has forked: children of a child. On Ray, what does the work."""
     parents = session_of(process)
+    if process.ray_folder is not None:
+        return sorted(number for number in parents if b"NodeWorker" in _command_line(number))
     return sorted(number for number, parent in parents.items() if parents.get(parent) == process.pid)
 
 
+def _command_line(number):
+    with suppress(OSError):
+        return Path(f"/proc/{number}/cmdline").read_bytes()
+    return b""
+
+
 def wait_until_gone(process, seconds=30.0):
-    """Until nothing that belongs to a command is left; the processes that are, if they do not end."""
+    """Until nothing that belongs to a command is left; the processes that are, if they do not end. Then what Ray has
+    written down goes."""
     deadline = time.monotonic() + seconds
     while (left := session_of(process)) and time.monotonic() < deadline:
         time.sleep(0.02)
+    if process.ray_folder is not None:
+        shutil.rmtree(process.ray_folder, ignore_errors=True)
     return sorted(left)
 
 

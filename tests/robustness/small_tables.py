@@ -23,7 +23,7 @@ TABLE = Table(
     "A small table",
     (Grid("", ("planner", "tiger"), _LINES),),
     (LearningCurve("tiger", _TRAINING, (_SET,)),),
-    (Scenes("tiger", _SET),),
+    (Scenes("situations", _SET),),
 )
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import pickle
 import socket
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,18 +60,24 @@ def _connect(address: str) -> None:
     if version < _OLDEST:
         raise ValueError(f"Ray {ray.__version__} is too old: pip install 'magic-pomdp[ray]'.")
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
+    alone: dict[str, Any] = {
+        "num_cpus": available_cores(),
+        "include_dashboard": False,
+        "object_store_memory": _STORE_BYTES,
+    }
     try:
-        ray.init(address, **quiet)
+        if address != _ANY:
+            ray.init(address, **quiet)
+            return
+        # not "auto": that is any cluster of this machine, also one that another command has started and ends
+        with suppress(ValueError):
+            ray.init(**alone, **quiet)
+            return
+        ray.init(**quiet)  # there is one, of `ray start`, which has its own settings
     except ConnectionError as error:
         if address != _ANY:
             raise ValueError(f"The cluster at {address} cannot be used: {_first_sentence(error)}") from None
-        ray.init(
-            "local",
-            num_cpus=available_cores(),
-            include_dashboard=False,
-            object_store_memory=_STORE_BYTES,
-            **quiet,
-        )
+        ray.init("local", **alone, **quiet)
     except RuntimeError as error:
         raise ValueError(f"The cluster at {address} cannot be used: {_first_sentence(error)}") from None
 
