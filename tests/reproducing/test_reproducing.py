@@ -18,8 +18,8 @@ from magic_pomdp.learning import TrainSettings  # noqa: E402
 from magic_pomdp.reproducing import doing, tables  # noqa: E402
 from magic_pomdp.reproducing.costs import Times, expected_seconds, time_words  # noqa: E402
 from magic_pomdp.reproducing.doing import Watch, Workshop  # noqa: E402
-from magic_pomdp.reproducing.episodes import EpisodeFile  # noqa: E402
 from magic_pomdp.reproducing.efforts import EVENING, FULL, QUICK  # noqa: E402
+from magic_pomdp.reproducing.episodes import EpisodeFile  # noqa: E402
 from magic_pomdp.reproducing.measures import RETURN, SUCCESS, Number, standard_errors  # noqa: E402
 from magic_pomdp.reproducing.plan import (  # noqa: E402
     Figure,

@@ -1,5 +1,5 @@
-"""`magic-pomdp`, with one small table instead of the paper's: two evaluations, a training, and a recording. All of it is
-counted in steps, so that it comes out the same every time."""
+"""`magic-pomdp`, with one small table instead of the paper's: two evaluations, a training, and a recording. All of it
+is counted in steps, so that it comes out the same every time."""
 
 import sys
 
