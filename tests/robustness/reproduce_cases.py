@@ -1,6 +1,6 @@
-"""What `reproduce` reads in its folder, for a fuzzer: the episodes of an evaluation that is not finished, and all that is
-finished. A ValueError means that something was refused, so that it is made again; all else that is raised is a bug.
-Nothing may count as a result that is none of what is asked for."""
+"""What `reproduce` reads in its folder, for a fuzzer: the episodes of an unfinished evaluation, and all that is finished.
+A ValueError means that something was refused, so that it is made again; all else that is raised is a bug. Nothing may
+count as a result that is none of what is asked for."""
 
 import random
 import tempfile
