@@ -1,4 +1,4 @@
-"""What `reproduce` reads in its folder, for a fuzzer: the episodes of an unfinished evaluation, and all that is finished.
+"""What `reproduce` reads in its folder, for a fuzzer: the episodes of an unfinished evaluation, and what is finished.
 A ValueError means that something was refused, so that it is made again; all else that is raised is a bug. Nothing may
 count as a result that is none of what is asked for."""
 
