@@ -10,7 +10,7 @@ import pickle
 import socket
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,26 +60,28 @@ def _connect(address: str) -> None:
     if version < _OLDEST:
         raise ValueError(f"Ray {ray.__version__} is too old: pip install 'magic-pomdp[ray]'.")
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
-    alone: dict[str, Any] = {
-        "num_cpus": available_cores(),
-        "include_dashboard": False,
-        "object_store_memory": _STORE_BYTES,
-    }
     try:
-        if address != _ANY:
+        if address == _ANY:
+            _join_or_start(quiet)
+        else:
             ray.init(address, **quiet)
-            return
-        # not "auto": that is any cluster of this machine, also one that another command has started and ends
-        with suppress(ValueError):
-            ray.init(**alone, **quiet)
-            return
-        ray.init(**quiet)  # there is one, of `ray start`, which has its own settings
-    except ConnectionError as error:
-        if address != _ANY:
-            raise ValueError(f"The cluster at {address} cannot be used: {_first_sentence(error)}") from None
-        ray.init("local", **alone, **quiet)
-    except RuntimeError as error:
+    except (ConnectionError, RuntimeError) as error:
         raise ValueError(f"The cluster at {address} cannot be used: {_first_sentence(error)}") from None
+    except Exception as error:  # Ray has no class of its own for a start that takes too long
+        raise ValueError(f"Ray cannot be started on this machine: {_first_sentence(error)}") from None
+
+
+def _join_or_start(quiet: dict[str, Any]) -> None:
+    """The cluster of which `ray start` has made this machine a part, else one of this machine alone. (Ray's "auto" would
+    be any cluster here, also one that another command has started, and ends.)"""
+    alone = {"num_cpus": available_cores(), "include_dashboard": False, "object_store_memory": _STORE_BYTES, **quiet}
+    try:
+        ray.init(**alone)
+    except ValueError:  # there is a cluster already, which has its own settings
+        try:
+            ray.init(**quiet)
+        except ConnectionError:  # not any more
+            ray.init("local", **alone)
 
 
 def _check_address(address: str) -> None:
