@@ -72,8 +72,8 @@ def _connect(address: str) -> None:
 
 
 def _join_or_start(quiet: dict[str, Any]) -> None:
-    """The cluster of which `ray start` has made this machine a part, else one of this machine alone. (Ray's "auto" would
-    be any cluster here, also one that another command has started, and ends.)"""
+    """The cluster of which `ray start` has made this machine a part, else one of this machine alone. (Ray's "auto"
+    would be any cluster here, also one that another command has started, and ends.)"""
     alone = {"num_cpus": available_cores(), "include_dashboard": False, "object_store_memory": _STORE_BYTES, **quiet}
     try:
         ray.init(**alone)
