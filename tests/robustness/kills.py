@@ -87,8 +87,10 @@ class Killer:
         for _ in range(1 if warm else 2):
             folder = fresh(self.folder / f"{command.name}-undisturbed")
             began = time.monotonic()
-            code, err = self._finish(command, command.start(folder, self.environment))
+            process = command.start(folder, self.environment)
+            code, err = self._finish(command, process)
             self.seconds[command.name] = time.monotonic() - began
+            wait_until_gone(process)
             if code != 0:
                 raise RuntimeError(f"{command.name} does not work even undisturbed: {err}")
         self.expected[command.name] = command.outcome(folder)
