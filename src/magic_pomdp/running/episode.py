@@ -198,6 +198,8 @@ class Episode:
         step_statistics: tuple[str, ...] = ()
         if self._states:
             statistics, step_statistics = task_statistics(self.task, self.context, np.array(self._states))
+        faults: dict[str, int] = getattr(self.world, "faults", {})
+        statistics |= {name: float(count) for name, count in faults.items()}
         discount, plans = self.task.discount, self._plans
         return EpisodeRecord(
             result=EpisodeResult(
