@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from small_results import a_record, an_evaluation
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
@@ -19,6 +20,7 @@ from magic_pomdp.reproducing import doing, tables  # noqa: E402
 from magic_pomdp.reproducing.costs import Times, expected_seconds, time_words  # noqa: E402
 from magic_pomdp.reproducing.doing import Watch, Workshop  # noqa: E402
 from magic_pomdp.reproducing.efforts import EVENING, FULL, QUICK  # noqa: E402
+from magic_pomdp.reproducing.episodes import EpisodeFile  # noqa: E402
 from magic_pomdp.reproducing.measures import RETURN, SUCCESS, Number, standard_errors  # noqa: E402
 from magic_pomdp.reproducing.plan import (  # noqa: E402
     Figure,
@@ -30,8 +32,9 @@ from magic_pomdp.reproducing.plan import (  # noqa: E402
     Training,
     all_work,
 )
-from magic_pomdp.results.evaluation import Evaluation  # noqa: E402
+from magic_pomdp.results.evaluation import Evaluation, Question  # noqa: E402
 from magic_pomdp.results.files import read_as  # noqa: E402
+from magic_pomdp.running.episode import EpisodeRecord  # noqa: E402
 from magic_pomdp.show.reproduction import write_reproduction  # noqa: E402
 
 TOY = Path(__file__).parents[1] / "learning" / "toy.py"
@@ -124,7 +127,7 @@ def test_what_was_stopped_goes_on(tmp_path):
         done(tmp_path / "parts", table(SET), Said(stop_after=8))
     (unfinished,) = (tmp_path / "parts" / "rows").iterdir()
     content = unfinished.read_bytes()
-    assert content.count(b"\n") == 9
+    assert content.count(b"\n") == 8
     unfinished.write_bytes(content[:-20])  # a kill may leave half a line
     run = []
 
@@ -144,12 +147,49 @@ def test_what_was_stopped_goes_on(tmp_path):
 
 
 def test_episodes_of_another_question_are_not_taken(tmp_path):
-    with pytest.raises(KeyboardInterrupt):
-        done(tmp_path, table(SET), Said(stop_after=3))
-    (unfinished,) = (tmp_path / "rows").iterdir()
-    unfinished.write_bytes(unfinished.read_bytes().replace(b'"seed":3000', b'"seed":3001'))
+    asked, other = (Question(task="tiger", planner="despot", budget=None, seed=seed, settings={}) for seed in (1, 2))
+    mine, others = (EpisodeFile(tmp_path / "some.episodes", question, EPISODES) for question in (asked, other))
+    record = EpisodeRecord(a_record(3, plans=0), (), (), (), (), 0, ())
+    with mine.begin([record]):
+        assert (mine.read(), others.read()) == ([record], [])
+
+
+def test_an_episode_counts_once_and_only_if_it_is_as_it_was_written(tmp_path):
+    asked = Question(task="tiger", planner="despot", budget=None, seed=1, settings={})
+    file = EpisodeFile(tmp_path / "some.episodes", asked, 4)
+    records = [EpisodeRecord(a_record(number, plans=0), (), (), (), (), 0, ()) for number in (0, 1, 2, 7)]
+    first, second, third, not_asked = map(file.line, records)
+    changed = second.replace(b'"return":5.0', b'"return":6.0')
+    file.path.write_bytes(b"".join((b"no episode\n", third, changed, first, not_asked, third, second[:-9])))
+    assert changed != second
+    assert file.read() == [records[0], records[2]]
+
+
+def test_what_ends_early_or_is_no_file_is_told(tmp_path):
+    asked = Question(task="tiger", planner="despot", budget=None, seed=1, settings={})
+    file = EpisodeFile(tmp_path / "some.episodes", asked, 4)
+    file.path.write_bytes(b"\x1f\x8bpacked, and cut")
+    assert file.read() == []
+    file.path.unlink()
+    file.path.mkdir()
+    with pytest.raises(ValueError, match=r"Remove that file, or choose another folder\.$"):
+        file.read()
+
+
+def test_a_result_that_does_not_follow_from_its_episodes_is_made_again(tmp_path):
+    done(tmp_path, table(SET))
+    path = tmp_path / "rows" / f"{SET.name}.json"
+    whole = json.loads(path.read_text())
+    renumbered = [record | {"episode": record["episode"] + 1} for record in whole["records"]]
+    for change in ({"return_mean": whole["return_mean"] + 1.0}, {"records": renumbered}, {"seed": 3001}):
+        path.write_text(json.dumps(whole | change))
+        assert [piece.name for piece in Workshop(tmp_path, 0).look([table(SET)]).todo] == [SET.name]
+    path.write_text(json.dumps(whole))
+    left = path.with_suffix(".episodes")
+    left.touch()  # a kill between saving and tidying up
     found, _ = done(tmp_path, table(SET))
-    assert [record.episode for record in found.evaluations[SET.name].records] == list(range(EPISODES))
+    assert found.todo == []
+    assert not left.exists()
 
 
 def test_what_other_code_has_made_is_made_again(tmp_path):
@@ -218,8 +258,6 @@ def test_a_difference_is_marked_only_if_it_is_clear():
 
 
 def test_a_share_of_few_episodes_is_never_certain():
-    from small_results import an_evaluation
-
     assert SUCCESS.of(an_evaluation(success_rate=1.0, failure_rate=0.0, unfinished_rate=0.0)).stderr > 0.1
 
 
@@ -230,6 +268,10 @@ def test_estimates_follow_what_was_measured(tmp_path):
         times.add(dataclasses.replace(SET, seed=seed), 2.0 * first)
     assert times.estimate(SET) == pytest.approx(2.0 * first)
     assert Times(tmp_path / "times.json", 2).estimate(SET) == pytest.approx(2.0 * first)
+    for wrong in ({"expected": 0.0}, {"expected": 1e-300}, {"measured": -1.0}, {"measured": 1e99}):
+        taken = {"kind": "some", "expected": 2.0, "measured": 2.0, **wrong}
+        (tmp_path / "times.json").write_text(json.dumps({"some": taken}))
+        assert Times(tmp_path / "times.json", 2).measured == 0
     (tmp_path / "times.json").write_text("{")
     assert Times(tmp_path / "times.json", 2).estimate(SET) == first
     assert [time_words(seconds) for seconds in (5.2, 600.0, 9000.0)] == ["5 s", "10 min", "2 h 30 min"]

@@ -22,6 +22,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from small_commands import (
@@ -86,8 +87,10 @@ class Killer:
         for _ in range(1 if warm else 2):
             folder = fresh(self.folder / f"{command.name}-undisturbed")
             began = time.monotonic()
-            code, err = self._finish(command, command.start(folder, self.environment))
+            process = command.start(folder, self.environment)
+            code, err = self._finish(command, process)
             self.seconds[command.name] = time.monotonic() - began
+            wait_until_gone(process)
             if code != 0:
                 raise RuntimeError(f"{command.name} does not work even undisturbed: {err}")
         self.expected[command.name] = command.outcome(folder)
@@ -264,6 +267,9 @@ def main() -> int:
     options = parser.parse_args()
     path, began = check_writable(options.json), time.monotonic()
     chosen = [one for one in COMMANDS if not options.only or one.name in options.only]
+    for command in [one for one in chosen if one.needs and find_spec(one.needs) is None]:
+        print(f"{command.name} is left out: {command.needs} is not installed.")
+        chosen.remove(command)
     with tempfile.TemporaryDirectory(prefix="kills-") as folder:
         stories = run(options.kills, options.seed, Path(folder), chosen, options.lanes)
     rows = table(stories)

@@ -11,6 +11,7 @@ import numpy as np
 from fuzz import Reader
 from maps import try_map, valid_map
 from mutations import Damage, damaged_bytes, damaged_json, damaged_lines, damaged_xml
+from reproduce_cases import damaged_order, sealed_damage, try_episodes, try_tables, valid_episodes, valid_tables
 from results_cases import (
     show_recording,
     show_result,
@@ -77,6 +78,7 @@ def _damaged_card(content: bytes, chance: random.Random) -> bytes:
 
 
 # A training is a folder. As content it is one of its files behind the file's name; the others are as they should be.
+# So are the results of `reproduce`.
 
 
 def _trainings() -> list[bytes]:
@@ -88,9 +90,10 @@ def _try_training(content: bytes, folder: Path) -> None:
     try_training({**valid_training(), name.decode(): file}, folder)
 
 
-def _in_training(content: bytes, chance: random.Random) -> bytes:
+def _in_folder(content: bytes, chance: random.Random) -> bytes:
     name, _, file = content.partition(b"\n")
     fitting: dict[bytes, Damage] = {b"json": damaged_json, b"jsonl": damaged_lines, b"safetensors": _damaged_card}
+    fitting[b"gz"] = damaged_json
     damage = chance.choice((damaged_bytes, fitting[name.rpartition(b".")[2]]))
     return name + b"\n" + damage(file, chance)
 
@@ -125,12 +128,17 @@ READERS = {
         Reader("results", 220, lambda: list(valid_results().values()), try_result),
         Reader("recordings", 130, lambda: list(valid_recordings().values()), try_recording),
         Reader("models", 30, lambda: [valid_model()], try_model, (damaged_bytes, _damaged_card)),
-        Reader("trainings", 5, _trainings, _try_training, (_in_training,)),
+        Reader("trainings", 5, _trainings, _try_training, (_in_folder,)),
         Reader("maps", 5, lambda: [valid_map()], try_map, (damaged_bytes, damaged_xml, damaged_xml)),
         Reader("searches", 5, _searches, _try_search, (damaged_bytes, damaged_lines)),
         Reader("robots", 5, valid_robots, try_robot, (damaged_bytes, damaged_robot, damaged_robot)),
         Reader("identifications", 5, valid_identifications, try_identification),
         Reader("trials", 5, valid_trials, try_trials, (in_trials(damaged_bytes), damaged_trials, damaged_trials)),
+        Reader(
+            *("episodes", 100, valid_episodes, try_episodes),
+            (damaged_bytes, damaged_bytes, damaged_order, sealed_damage),
+        ),
+        Reader("tables", 5, valid_tables, try_tables, (_in_folder,)),
         Reader("reports", 2, lambda: list(valid_results().values()), show_result, (damaged_json,)),
         Reader("replays", 1, lambda: list(valid_recordings().values()), show_recording, (damaged_json,)),
     )

@@ -92,7 +92,7 @@ def valid_recordings() -> dict[str, bytes]:
 def try_result(content: bytes, folder: Path) -> None:
     """Read a result, write it and read it again, and make tables of it."""
     result = _read(content, folder)
-    with _accepted():
+    with accepted():
         again = folder / "again.json"
         write(again, result)
         assert read(again) == result
@@ -107,7 +107,7 @@ def show_result(content: bytes, folder: Path) -> None:
     from magic_pomdp.show.results import Results
 
     result = _read(content, folder)
-    with _accepted():
+    with accepted():
         results = Results()
         results.add(result)
         report_page(results).encode()
@@ -120,7 +120,7 @@ def show_result(content: bytes, folder: Path) -> None:
 def try_recording(content: bytes, folder: Path) -> None:
     """Read a recording, write it and read it again."""
     recording = _load(content, folder)
-    with _accepted():
+    with accepted():
         again = folder / "again.record.gz"
         save_recording(again, recording)
         assert to_text(load_recording(again)) == to_text(recording)
@@ -134,7 +134,7 @@ def show_recording(content: bytes, folder: Path) -> None:
     from magic_pomdp.show.video import write_video
 
     recording = _load(content, folder)
-    with _accepted():
+    with accepted():
         write_replay(folder / "replay.html", [recording])
         results = Results()
         results.add(recording)
@@ -145,7 +145,7 @@ def show_recording(content: bytes, folder: Path) -> None:
 
 
 @contextmanager
-def _accepted() -> Iterator[None]:
+def accepted() -> Iterator[None]:
     """What was read must work: nothing is refused any more."""
     try:
         yield

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ TIMES = ("seconds", "minutes", "plan_steps_per_second", "plan_seconds_p50", "pla
 LONGEST = 300.0
 """Seconds that no command takes, however busy the machine."""
 TRIALS = 5
+REPRODUCE = str(Path(__file__).with_name("small_tables.py"))
+"""The command `reproduce`, with small tables instead of the paper's."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +45,25 @@ class Command:
     """What the same command needs to go on with what is there already."""
     workers: bool = True
     """Whether it has worker processes, of which one can be killed."""
+    program: tuple[str, ...] = field(default=("-m", "magic_pomdp"), kw_only=True)
+    """What Python runs."""
+    needs: str = field(default="", kw_only=True)
+    """A module without which it cannot run."""
     begun: str = field(default="", kw_only=True)
     """The file that tells that there is something to go on with."""
 
     def start(self, folder, environment, **options):
         """The process, in a session of its own so that all that belongs to it can be found."""
         again = self.resume if self.begun and (folder / self.result / self.begun).exists() else ()
-        return subprocess.Popen(
-            [sys.executable, "-m", "magic_pomdp", *self.arguments, *again], cwd=folder, env=environment,
+        own = {}
+        if self.needs == "ray":  # what it starts is known by a folder of its own, whose path must be short
+            own = {"RAY_ADDRESS": "", "RAY_TMPDIR": tempfile.mkdtemp(prefix="ray-", dir="/tmp")}
+        process = subprocess.Popen(
+            [sys.executable, *self.program, *self.arguments, *again], cwd=folder, env={**environment, **own},
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True, **options,
         )  # fmt: skip
+        process.ray_folder = own.get("RAY_TMPDIR")
+        return process
 
     def finished(self, folder):
         """The parts of its work that are finished and stored, by name: none of them may be lost or done again."""
@@ -83,6 +95,9 @@ COMMANDS = (
     Command("ablate", ("ablate", *_steps(TOY, *TRAINING, "--updates", "20", "--workers", "0", "--conditionings",
             "belief", "--conditionings", "none", "--episodes", "4", "--steps", "1"), "--out", "result"),
             "result", workers=False),
+    Command("reproduce", ("reproduce", "--workers", "2", "--out", "result"), "result", program=(REPRODUCE,)),
+    Command("evaluate on ray", ("evaluate", *_steps("tiger", "--steps", "500", "--episodes", "8"), "--on", "ray",
+            "--json", "result.json"), "result.json", needs="ray"),
 )  # fmt: skip
 
 
@@ -122,6 +137,10 @@ def _contents(folder, *patterns):
     return {str(path.relative_to(folder)): path.read_bytes() for one in patterns for path in folder.glob(one)}
 
 
+def _recording(path):
+    return without_times(json.loads(gzip.decompress(path.read_bytes())))
+
+
 def _json(path):
     return without_times(json.loads(path.read_text()))
 
@@ -144,16 +163,44 @@ def _trained(folder):
     return about.updates, about.plans, {name: array.tobytes() for name, array in arrays.items()}
 
 
+def _reproduced(folder):
+    """What tables are made of: every episode, training and recording, by name."""
+    found = {path.name: path.read_bytes() for path in folder.glob("scenes/*.record.gz")}
+    found |= {str(path): path.read_bytes() for path in folder.glob("trainings/*/curve.json")}
+    for path in folder.glob("rows/*.json"):
+        for record in json.loads(path.read_bytes())["records"]:
+            found[f"{path.stem} {record['episode']}"] = record
+    for path in folder.glob("rows/*.episodes"):
+        numbers = []
+        for line in path.read_bytes().split(b"\n")[:-1]:
+            record = json.loads(line.partition(b" ")[2])["result"]
+            numbers.append(record["episode"])
+            found[f"{path.stem} {record['episode']}"] = record
+        assert len(numbers) == len(set(numbers)), f"episodes that are stored: {numbers}"
+    return found
+
+
+def _tables_in_the_end(folder):
+    """All rows, curves and recordings. Nothing of what is unfinished is left."""
+    assert not list(folder.glob("rows/*.episodes")), "unfinished episodes are left"
+    results = [_json(path) for one in ("rows/*.json", "trainings/*/curve.json") for path in sorted(folder.glob(one))]
+    scenes = [_recording(path) for path in sorted(folder.glob("scenes/*.record.gz"))]
+    return results, scenes, [line for line in (folder / "reproduction.md").read_text().splitlines() if "|" in line]
+
+
 FINISHED = {
     "compare": lambda folder: _contents(folder, "*steps.json"),
     "tune": complete_trials,
     "train": _reached,
     "train with a worker": _reached,
+    "reproduce": _reproduced,
     "ablate": lambda folder: _contents(folder, "handcrafted.json", "*/result.json"),
 }
 OUTCOMES = {
     "evaluate": _json,
-    "record": lambda path: without_times(json.loads(gzip.decompress(path.read_bytes()))),
+    "evaluate on ray": _json,
+    "record": _recording,
+    "reproduce": _tables_in_the_end,
     "compare": lambda folder: [_json(path) for path in sorted(folder.glob("*.json"))],
     "tune": _trials_in_the_end,
     "train": _trained,
@@ -176,22 +223,42 @@ def session_of(process):
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             state, parent, _, session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
-            if int(session) == process.pid and state != "Z":
+            if state != "Z" and (int(session) == process.pid or _is_of_ray(entry, process.ray_folder)):
                 parents[int(entry.name)] = int(parent)
     return parents
 
 
+def _is_of_ray(entry, folder):
+    """Whether a process was started by Ray for one command: sessions do not tell, but its files lie in a folder."""
+    if folder is None:
+        return False
+    if f"{folder}/".encode() in (entry / "cmdline").read_bytes():
+        return True
+    return any(os.readlink(file).startswith(f"{folder}/") for file in (entry / "fd").iterdir())
+
+
 def workers_of(process):
-    """What its server has forked: children of a child."""
+    """What its server has forked: children of a child. On Ray, what does the work."""
     parents = session_of(process)
+    if process.ray_folder is not None:
+        return sorted(number for number in parents if b"NodeWorker" in _command_line(number))
     return sorted(number for number, parent in parents.items() if parents.get(parent) == process.pid)
 
 
+def _command_line(number):
+    with suppress(OSError):
+        return Path(f"/proc/{number}/cmdline").read_bytes()
+    return b""
+
+
 def wait_until_gone(process, seconds=30.0):
-    """Until nothing that belongs to a command is left; the processes that are, if they do not end."""
+    """Until nothing that belongs to a command is left; the processes that are, if they do not end. Then what Ray has
+    written down goes."""
     deadline = time.monotonic() + seconds
     while (left := session_of(process)) and time.monotonic() < deadline:
         time.sleep(0.02)
+    if process.ray_folder is not None:
+        shutil.rmtree(process.ray_folder, ignore_errors=True)
     return sorted(left)
 
 

@@ -26,9 +26,9 @@ from magic_pomdp.results.metrics import EvaluationReport, Measured, Progress, re
 
 torch.set_num_threads(1)  # of many small cases
 
-__all__ = ["parts", "signed", "try_model", "try_training", "valid_model", "valid_training"]
+__all__ = ["TINY", "parts", "signed", "try_model", "try_training", "valid_model", "valid_training"]
 
-_TINY = TrainSettings(
+TINY = TrainSettings(
     minutes=None, updates=4, workers=0, plan_steps=1, warmup=6, batch=4, replay=20, particles=3, encoder_width=4,
     generator_width=4, critic_width=4, macro_length=2,
 )  # fmt: skip
@@ -62,7 +62,7 @@ def valid_model() -> bytes:
     shape, random = GeneratorShape.for_task(_task(), space, **sizes), np.random.default_rng(0)
     arrays = {name: random.uniform(0.5, 1.0, size) for name, size in shape.layout().items()}
     card = ModelCard(
-        task="light-dark", task_parameters={"a": [1.0, "b"]}, space=space.describe(), settings=_TINY.values(),
+        task="light-dark", task_parameters={"a": [1.0, "b"]}, space=space.describe(), settings=TINY.values(),
         command="magic-pomdp train light-dark", seed=3, minutes=1.0, updates=2, plans=1, score=_SCORE,
         chosen_by=_SCORE,
     )  # fmt: skip
@@ -88,7 +88,7 @@ def try_model(content: bytes, folder: Path) -> None:
 def _learned_a_little(folder: Path) -> None:
     """A training folder as `train` fills it, of random experience instead of episodes."""
     random = np.random.default_rng(0)
-    state, watch = TrainingState(_task(), _TINY, folder), MetricsFile(folder)
+    state, watch = TrainingState(_task(), TINY, folder), MetricsFile(folder)
     state.open(resume=False, say=watch.say)
     replay = state.replay
     for array in replay.arrays.values():
@@ -146,7 +146,7 @@ def valid_training() -> dict[str, bytes]:
 @cache
 def _state() -> TrainingState:
     """One for all cases, since networks take longer to make than files to read."""
-    return TrainingState(_task(), _TINY, Path(), "light-dark")
+    return TrainingState(_task(), TINY, Path(), "light-dark")
 
 
 def try_training(files: dict[str, bytes], folder: Path) -> None:

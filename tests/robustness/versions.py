@@ -26,7 +26,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 SETS = ("oldest", "newest")
-EXTRAS = ("gym", "learn", "show", "tune")
+EXTRAS = ("gym", "learn", "ray", "show", "tune")
 TOOLS = ("hypothesis", "pytest", "scipy", "selenium")
 TESTS = (
     "tests/core/test_caching.py",
@@ -38,6 +38,9 @@ TESTS = (
     "tests/learning/test_networks.py",
     "tests/learning/test_watching.py",
     "tests/results/test_tables.py",
+    "tests/running/test_ray.py::test_a_node_that_is_killed_costs_no_episode",
+    "tests/running/test_ray.py::test_results_are_those_of_local_workers",
+    "tests/running/test_ray.py::test_workers_stay_for_the_next_jobs",
     "tests/running/test_tune.py",
     "tests/show/test_drawing.py",
     "tests/show/test_live.py",

@@ -318,6 +318,34 @@ def test_trials_at_once_share_a_search(tmp_path, task, on_cluster):
     assert len(tune(task, factory, tmp_path / "search", trials=6, episodes=3).trials) == 6  # it goes on
 
 
+@pytest.mark.parametrize(
+    ("raised", "addresses"),
+    [((), [None]), ((ValueError,), [None, None]), ((ValueError, ConnectionError), [None, None, "local"])],
+)
+def test_a_command_joins_only_what_this_machine_belongs_to(raised, addresses, monkeypatch):
+    """Never a cluster that another command has started for itself."""
+    waiting, asked = list(raised), []
+
+    def init(address=None, **settings):
+        asked.append((address, "num_cpus" in settings))
+        if waiting:
+            raise waiting.pop(0)
+
+    monkeypatch.setattr(ray, "init", init)
+    ray_cluster._connect("auto")
+    assert [address for address, _ in asked] == addresses
+    assert [alone for _, alone in asked] == [True, False, True][: len(asked)]
+
+
+def test_a_start_that_takes_too_long_is_one_sentence(monkeypatch):
+    def init(*_, **__):
+        raise Exception("The current node timed out during startup.\n  Somewhere.")
+
+    monkeypatch.setattr(ray, "init", init)
+    with pytest.raises(ValueError, match=r"^Ray cannot be started on this machine: The current node timed out"):
+        ray_cluster._connect("auto")
+
+
 # ---------------------------------------------------------------------------------------------------------- commands
 
 

@@ -97,6 +97,7 @@ def test_faults_are_survived(task, fault):
     np.testing.assert_allclose(belief.particles[:, [X, Y]], happened.observation[None, [X, Y]].repeat(500, 0))
     assert (belief.particles[:, STEPS] == 8.0).all()
     assert belief.ignored == 0
+    assert 1 <= world.faults[fault] <= 8
 
 
 def test_a_slot_keeps_its_car(task):

@@ -116,7 +116,7 @@ def test_an_episode_goes_on_when_something_goes_wrong(fault):
     world = TableWorld(TASK, TableSettings(**{fault: 0.5}))
     record = run_episode(TASK, QUICK(TASK), seed=2, world=world)
     assert record.steps == TASK.max_steps
-    assert 1 <= world.faults[fault] < TASK.max_steps
+    assert 1 <= record.result.statistics[fault] < TASK.max_steps
     assert record.result.belief_error_final < 100.0
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from statistics import median
+from typing import Annotated
 
 import msgspec
 
@@ -15,6 +16,8 @@ _USUAL_LENGTH = {"magic": 4, "macro-despot": 4}
 """Of macro-actions, where nobody sets it; those of other planners are primitive actions."""
 _START = 2.0
 """Seconds that pass before the first episode."""
+_LONGEST = 1e10
+"""Seconds that no piece of work takes: some centuries."""
 _SITUATIONS = 4
 """Episodes that a picture shows."""
 
@@ -32,7 +35,7 @@ class _Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def _stored() -> dict[str, _Cost]:
-    return msgspec.json.decode((Path(__file__).parent / "costs.json").read_bytes(), type=dict[str, _Cost])
+    return read_json(Path(__file__).parent / "costs.json", dict[str, _Cost])
 
 
 _UNKNOWN = _Cost(steps=50.0, step_seconds=0.005, speed=1e6)
@@ -43,9 +46,9 @@ class _Taken(msgspec.Struct, frozen=True):
     """What a piece of work took."""
 
     kind: str
-    expected: float
+    expected: Annotated[float, msgspec.Meta(ge=_START, le=_LONGEST)]
     """Seconds."""
-    measured: float
+    measured: Annotated[float, msgspec.Meta(ge=0.0, le=_LONGEST)]
     """Seconds."""
 
 

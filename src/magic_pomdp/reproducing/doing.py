@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from magic_pomdp.core.extras import install_command
-from magic_pomdp.core.reading import Damaged, read_json
+from magic_pomdp.core.reading import Damaged
 from magic_pomdp.core.registry import make
 from magic_pomdp.core.saving import make_folder
 from magic_pomdp.core.task import Task
+from magic_pomdp.learning.question import read_question
 from magic_pomdp.learning.settings import SETTINGS, complete
+from magic_pomdp.magic.model import read_model
 from magic_pomdp.planners.plan import Budget
 from magic_pomdp.reproducing.costs import Times, time_words
 from magic_pomdp.reproducing.episodes import EpisodeFile
 from magic_pomdp.reproducing.plan import Row, Scenes, Table, Training, Work, all_work
 from magic_pomdp.results.base import Stored
 from magic_pomdp.results.evaluation import Evaluation
-from magic_pomdp.results.files import read_if_there, write
+from magic_pomdp.results.files import as_stored, read_if_there, write
 from magic_pomdp.results.recording import Recording, load_recording, save_recording
 from magic_pomdp.results.training import Curves
 from magic_pomdp.running.comparing import differences, is_of_same_code
@@ -43,6 +45,7 @@ BEST = "best.safetensors"
 _CURVE = "curve.json"
 """The file of a training that is written when it is over."""
 _TIMES = "times.json"
+_UNFINISHED = ".episodes"
 _SIMULATED: MakeWorld = SimulatedWorld
 
 
@@ -120,6 +123,8 @@ class Workshop:
         told, and the rest goes on."""
         watch, times, well = watch or Watch(), self.times(), True
         count = len(found.todo)
+        for name in found.evaluations:  # of a process that was killed when its evaluation had just been saved
+            (self.folder / "rows" / f"{name}{_UNFINISHED}").unlink(missing_ok=True)
         if present_cluster() is not None:
             self._train_at_once([piece for piece in found.todo if isinstance(piece, Training)], watch)
         while found.todo:
@@ -159,13 +164,16 @@ class Workshop:
     def _stored_evaluation(self, row: Row) -> Evaluation | None:
         found = read_if_there(self._path(row), Evaluation)
         untrained = row.training is not None and self._stored(row.training) is None
-        if found is None or not found.records or untrained:
+        if found is None or not found.follows_from_records or untrained:
+            return None
+        numbers = [record.episode for record in found.records]
+        if not _answers(row, found.task, found.planner, found.seed, numbers, row.episodes):
             return None
         try:
             task, factory, world = self.question(row)
             asked = describe(task, factory, row.seed, make_world=world)
         except ValueError:  # it cannot be asked here, but somewhere else it was
-            return found
+            return found if _unable(row) and found.complete else None
         return found if not differences(found, asked, row.episodes) and is_of_same_code(found, asked) else None
 
     def _stored_curves(self, training: Training) -> Curves | None:
@@ -173,24 +181,32 @@ class Workshop:
         found = read_if_there(folder / _CURVE, Curves)
         if found is None or not (folder / BEST).is_file() or not (folder / SETTINGS).is_file():
             return None
-        stored = complete(read_json(folder / SETTINGS, dict[str, Any]).get("settings", {}))
-        asked = training.settings
+        read_model(folder / BEST)
+        question, asked = read_question(folder / SETTINGS), training.settings
+        stored = complete(question.settings)
         as_long = all(stored[end] == getattr(asked, end) for end in ("minutes", "updates"))
-        return found if as_long and not asked.differences(stored) else None
+        same_task = found.task == question.task == training.task and _includes(
+            question.task_parameters, training.parameters
+        )
+        return found if as_long and same_task and not asked.differences(stored) else None
 
     def _stored_recording(self, scenes: Scenes) -> Recording | None:
         path = self._path(scenes)
         if not path.exists():
             return None
         found = load_recording(path)
+        its, numbers = found.planner, [episode.episode for episode in found.episodes]
+        if not _answers(scenes.row, found.task.name, its.name, found.seed, numbers, SITUATIONS):
+            return None
         try:
             task, factory, world = self.question(scenes.row)
             asked = describe(task, factory, scenes.row.seed, make_world=world)
         except ValueError:
-            return found
-        its, known = found.planner, (found.seed, found.world, found.software, len(found.episodes))
-        same_planner = (its.name, its.budget, its.settings) == (asked.planner, asked.budget, asked.settings)
-        return found if same_planner and known == (asked.seed, asked.world, asked.software, SITUATIONS) else None
+            return found if _unable(scenes) else None
+        asked = as_stored(asked)
+        same_planner = (its.budget, its.settings) == (asked.budget, asked.settings)
+        known = found.task.parameters, found.world, found.software
+        return found if same_planner and known == (asked.task_parameters, asked.world, asked.software) else None
 
     def _path(self, piece: Work) -> Path:
         match piece:
@@ -233,7 +249,7 @@ class Workshop:
         path = self._path(row)
         make_folder(path.parent)
         asked = describe(task, factory, row.seed, make_world=world)
-        unfinished = EpisodeFile(path.with_suffix(".episodes"), asked)
+        unfinished = EpisodeFile(path.with_suffix(_UNFINISHED), asked, row.episodes)
         known = unfinished.read()
         with watch.episodes(row.episodes) as advance, unfinished.begin(known) as keep:
             for record in known:
@@ -311,6 +327,15 @@ def _other_world(task: str) -> tuple[Mapping[str, Any], MakeWorld]:
     entry, fitted = find_other_world(task), shipped_identification(task)
     values = {} if fitted is None else fitted.values()
     return {**entry.assumed, **values}, entry.factory(identified="" if fitted is None else "what ships")
+
+
+def _answers(row: Row, task: str, planner: str, seed: int, numbers: list[int], count: int) -> bool:
+    """Whether results are of a row's task, planner and episodes, of which there should be so many."""
+    return (task, planner, seed, numbers) == (row.task, row.planner, row.seed, list(range(count)))
+
+
+def _includes(stored: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+    return all(name in stored and stored[name] == value for name, value in asked.items())
 
 
 def _unable(piece: Work) -> str:

@@ -1,7 +1,8 @@
 """What the episodes of one planner in one task add up to."""
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -150,6 +151,12 @@ class Evaluation(Question, frozen=True, kw_only=True, tag="evaluation"):
         if len({record.episode for record in self.records}) < len(self.records):
             raise ValueError("An episode comes twice in the records.")
 
+    @property
+    def follows_from_records(self) -> bool:
+        """Whether its figures are those that its episodes add up to, as far as these tell."""
+        figures = _figures(self.records)
+        return all(_same(getattr(self, name), value) for name, value in figures.items())
+
     def without_records(self) -> "Evaluation":
         """What the episodes add up to, without the single ones."""
         return msgspec.structs.replace(self, records=())
@@ -165,27 +172,12 @@ def add_up(asked: Question, records: "Sequence[EpisodeRecord]", complete: bool) 
     """What episodes add up to. With a budget in steps, only `plan_seconds_*` and `plan_steps_per_second` depend on
     speed."""
     results = [record.result for record in records]
-    returns = [result.total_return for result in results]
-    discounted_returns = [result.discounted_return for result in results]
     seconds = [plan for record in records for plan in record.plan_seconds]
     simulated = [plan for record in records for plan in record.plan_steps]
-    errors = [result.belief_error for result in results if result.belief_error is not None]
-
-    def share(outcome: str) -> float:
-        return mean([result.outcome == outcome for result in results])
-
     return Evaluation(
         **{name: getattr(asked, name) for name in Question.__struct_fields__},
-        episodes=len(records),
+        **_figures(results),
         complete=complete,
-        return_mean=mean(returns),
-        return_stderr=standard_error(returns),
-        discounted_return_mean=mean(discounted_returns),
-        discounted_return_stderr=standard_error(discounted_returns),
-        success_rate=share("success"),
-        failure_rate=share("failure"),
-        unfinished_rate=share("unfinished"),
-        steps_mean=mean([result.steps for result in results]),
         plan_steps_mean=mean(simulated),
         plan_steps_per_second=sum(simulated) / max(sum(seconds), 1e-9),
         plan_seconds_p50=percentile(seconds, 50),
@@ -194,12 +186,41 @@ def add_up(asked: Question, records: "Sequence[EpisodeRecord]", complete: bool) 
         search_depth_max_mean=mean([max(record.plan_depths, default=0) for record in records]),
         nodes_mean=mean([plan for record in records for plan in record.plan_nodes]),
         plans_cut_short=sum(record.plans_cut_short for record in records),
-        belief_error_mean=mean(errors) if errors else None,
-        recoveries=sum(result.recoveries for result in results),
-        ignored=sum(result.ignored for result in results),
         statistics=_statistics(records),
         records=tuple(results),
     )
+
+
+def _figures(results: Sequence[EpisodeResult]) -> dict[str, Any]:
+    """What follows from what is stored of the episodes."""
+    returns = [result.total_return for result in results]
+    discounted_returns = [result.discounted_return for result in results]
+    errors = [result.belief_error for result in results if result.belief_error is not None]
+
+    def share(outcome: str) -> float:
+        return mean([result.outcome == outcome for result in results])
+
+    return {
+        "episodes": len(results),
+        "return_mean": mean(returns),
+        "return_stderr": standard_error(returns),
+        "discounted_return_mean": mean(discounted_returns),
+        "discounted_return_stderr": standard_error(discounted_returns),
+        "success_rate": share("success"),
+        "failure_rate": share("failure"),
+        "unfinished_rate": share("unfinished"),
+        "steps_mean": mean([result.steps for result in results]),
+        "belief_error_mean": mean(errors) if errors else None,
+        "recoveries": sum(result.recoveries for result in results),
+        "ignored": sum(result.ignored for result in results),
+    }
+
+
+def _same(one: float | None, other: float | None) -> bool:
+    """Whether two figures are the same but for what another machine rounds otherwise."""
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
 
 
 def _statistics(records: "Sequence[EpisodeRecord]") -> dict[str, Mean]:

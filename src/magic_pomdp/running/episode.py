@@ -14,6 +14,7 @@ from magic_pomdp.core.randomness import check_seed, stream_key
 from magic_pomdp.core.statistics import mean
 from magic_pomdp.core.task import Task
 from magic_pomdp.planners.plan import BUDGET_USED, Budget, Plan, Planner
+from magic_pomdp.results.base import Amount, Count, check_counts
 from magic_pomdp.results.evaluation import EpisodeResult
 from magic_pomdp.running.world import BELIEVING, PLANNING, Happening, SimulatedWorld, World
 
@@ -27,18 +28,24 @@ class EpisodeRecord:
 
     result: EpisodeResult
     """All that does not depend on the machine's speed."""
-    plan_seconds: tuple[float, ...]
+    plan_seconds: tuple[Amount, ...]
     """Time of each plan."""
-    plan_steps: tuple[int, ...]
+    plan_steps: tuple[Count, ...]
     """Primitive steps that each plan simulated."""
-    plan_depths: tuple[int, ...]
+    plan_depths: tuple[Count, ...]
     """Depth of each plan's search, in primitive steps."""
-    plan_nodes: tuple[int, ...]
+    plan_nodes: tuple[Count, ...]
     """Belief nodes that each plan expanded."""
-    plans_cut_short: int
+    plans_cut_short: Count
     """Plans whose search ended early because its memory was full."""
     step_statistics: tuple[str, ...]
     """Which of the task's statistics are means over its steps."""
+
+    def __post_init__(self) -> None:
+        by_plan = ("plan_seconds", "plan_steps", "plan_depths", "plan_nodes")
+        check_counts({name: getattr(self, name) for name in by_plan}, self.result.plans, "entries, one for each plan")
+        if self.step_statistics and self.steps == 0:
+            raise ValueError("step_statistics must be empty, since there is no mean over no steps")
 
     @property
     def total_return(self) -> float:
@@ -191,6 +198,8 @@ class Episode:
         step_statistics: tuple[str, ...] = ()
         if self._states:
             statistics, step_statistics = task_statistics(self.task, self.context, np.array(self._states))
+        faults: dict[str, int] = getattr(self.world, "faults", {})
+        statistics |= {name: float(count) for name, count in faults.items()}
         discount, plans = self.task.discount, self._plans
         return EpisodeRecord(
             result=EpisodeResult(

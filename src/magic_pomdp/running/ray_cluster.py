@@ -62,19 +62,27 @@ def _connect(address: str) -> None:
         raise ValueError(f"Ray {ray.__version__} is too old: {install_command('ray')}.")
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
     try:
-        ray.init(address, **quiet)
-    except ConnectionError as error:
-        if address != _ANY:
-            raise ValueError(f"The cluster at {address} cannot be used: {_first_sentence(error)}") from None
-        ray.init(
-            "local",
-            num_cpus=available_cores(),
-            include_dashboard=False,
-            object_store_memory=_STORE_BYTES,
-            **quiet,
-        )
-    except RuntimeError as error:
+        if address == _ANY:
+            _join_or_start(quiet)
+        else:
+            ray.init(address, **quiet)
+    except (ConnectionError, RuntimeError) as error:
         raise ValueError(f"The cluster at {address} cannot be used: {_first_sentence(error)}") from None
+    except Exception as error:  # Ray has no class of its own for a start that takes too long
+        raise ValueError(f"Ray cannot be started on this machine: {_first_sentence(error)}") from None
+
+
+def _join_or_start(quiet: dict[str, Any]) -> None:
+    """The cluster of which `ray start` has made this machine a part, else one of this machine alone. (Ray's "auto"
+    would be any cluster here, also one that another command has started, and ends.)"""
+    alone = {"num_cpus": available_cores(), "include_dashboard": False, "object_store_memory": _STORE_BYTES, **quiet}
+    try:
+        ray.init(**alone)
+    except ValueError:  # there is a cluster already, which has its own settings
+        try:
+            ray.init(**quiet)
+        except ConnectionError:  # not any more
+            ray.init("local", **alone)
 
 
 def _check_address(address: str) -> None:

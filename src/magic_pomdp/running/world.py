@@ -45,7 +45,8 @@ class Happening(NamedTuple):
 
 class World(Protocol):
     """What really happens in an episode. One with a camera may also have a `picture`: what the camera has sent last, a
-    JPEG, which recordings keep."""
+    JPEG, which recordings keep. One in which something may go wrong may count that in `faults`, by name, anew in each
+    episode: results keep it beside the task's statistics."""
 
     @property
     def state(self) -> np.ndarray | None:

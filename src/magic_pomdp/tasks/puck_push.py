@@ -19,7 +19,7 @@ from magic_pomdp.core.task import Task
 from magic_pomdp.macros.spaces import BezierSpace
 from magic_pomdp.macros.straight import compass
 from magic_pomdp.magic.planner import MagicSettings
-from magic_pomdp.planners.despot_settings import MacroDespotSettings
+from magic_pomdp.planners.despot_settings import DespotSettings, MacroDespotSettings
 from magic_pomdp.planners.pomcpow import PomcpowSettings
 from magic_pomdp.tasks.noise import informed_normal, log_noise_density, positive_normal
 
@@ -53,6 +53,7 @@ class PuckPush(Task):
     noise_size = 5
     particle_features_size = 7
     advice = (  # the paper's search depth of 100 spends nearly all of a search on rollouts that are lost anyway
+        DespotSettings(scenarios=30, search_depth=20),  # to refine single actions costs more than it gains
         MacroDespotSettings(scenarios=30, search_depth=20, macro_length=2, refine=0.4),
         MagicSettings(scenarios=30, search_depth=20, refine=0.4),
         PomcpowSettings(100.0, 12.5, 0.1, 7.5, 0.075, search_depth=20),

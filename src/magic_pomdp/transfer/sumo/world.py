@@ -1,7 +1,7 @@
 """Crowd-Driving in SUMO: its drivers, a car with tyres, and what a car sees of all that."""
 
 import math
-from collections import deque
+from collections import Counter, deque
 
 import numpy as np
 
@@ -34,6 +34,8 @@ class SumoWorld:
         self.task, self.settings = task, settings
         self.state = np.zeros(task.state_size)
         self.context = np.zeros(task.context_size)
+        self.faults: Counter[str] = Counter()
+        """What has gone wrong in this episode, by its name, and how often."""
         self._crowd = Crowd(task.road_map(), task.map, settings.cars_per_second)
         self._car = EgoCar(0.0, 0.0, 0.0)
         self._random = np.random.default_rng(0)
@@ -51,6 +53,7 @@ class SumoWorld:
         x, y, heading = cars[0, X], cars[0, Y], math.atan2(cars[0, SIN], cars[0, COS])
         luck = int(stream_key(seed, episode, HAPPENING))
         self._random, self._luck[0] = np.random.default_rng(luck), luck
+        self.faults = Counter({name: 0 for name in ("vanish", "late") if getattr(self.settings, name) > 0.0})
         self._car = EgoCar(x, y, heading)
         self._crowd.begin(luck, x, y, heading)
         self._slots, self._seen_names = [""] * task.cars, [""] * task.cars
@@ -69,6 +72,7 @@ class SumoWorld:
         """Drive for a step."""
         slow = self.state[SPEED] < SLOW
         if self.settings.vanish > 0.0 and self._random.random() < self.settings.vanish:
+            self.faults["vanish"] += 1
             self._crowd.remove(min(self._crowd.cars(), key=self._distance).name)
         for _ in range(round(DURATION / TICK)):
             self._car.drive(float(action[0]), float(action[1]), TICK)
@@ -80,6 +84,8 @@ class SumoWorld:
         _locate(self.task, self._cars(), self._luck)
         reward, outcome = _judge(self.task, self.context, self.state, slow)
         late = self.settings.late > 0.0 and self._random.random() < self.settings.late
+        if late:
+            self.faults["late"] += 1
         seen = self._see(_LATE if late else 0)
         return Happening(seen.ravel().copy(), float(reward), Outcome(outcome))
 

@@ -35,10 +35,12 @@ class TableWorld:
         self.picture: bytes | None = None
         """The last frame that the camera has sent: a JPEG."""
         self.faults: Counter[str] = Counter()
-        """What has gone wrong so far, by its name, and how often."""
+        """What has gone wrong in this episode, by its name, and how often."""
 
     def begin(self, seed: int, episode: int) -> Beginning:
         self._random = np.random.default_rng((seed, episode))
+        possible = [name for name in ("dropped", "frozen", "moved") if getattr(self._settings, name) > 0.0]
+        self.faults = Counter(dict.fromkeys([*possible, "robot_not_seen"], 0))
         self._context, self.state = draw_beginning(self._task, new_stream(seed, episode, BEGINNING))
         heading = _HEADING_AT_START * float(self._random.standard_normal())
         self.picture, seen = self._rig.begin(self.state, self._context, heading, self._random)
@@ -67,7 +69,7 @@ class TableWorld:
         self.picture = frame
         seen = self._rig.look(frame)
         if seen.robot is None:
-            self.faults["robot not seen"] += 1
+            self.faults["robot_not_seen"] += 1
         return seen
 
     def _observation(self, seen: Seen) -> np.ndarray:
