@@ -16,7 +16,7 @@ from magic_pomdp.core.clock import is_late
 from magic_pomdp.core.compiling import inlined, search_kernel
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import integer, uniform
-from magic_pomdp.core.views import borrow, copy_numbers
+from magic_pomdp.core.views import borrow, copy_numbers, local_task
 from magic_pomdp.planners.pomcpow_growth import (
     NO_ROOM,
     UNKNOWN,
@@ -61,6 +61,7 @@ def extend(task, context, actions, rules, tree, particles, step_limit, deadline)
     """Run simulations until so many primitive steps are simulated, or a deadline has come. True if it ended because the
     tree is full."""
     context, actions, tree, particles = borrow((context, actions, tree, particles), task)
+    task = local_task(task)
     counters, state = tree.counters[0], present_state(task, tree)
     while counters.trials == 0 or counters.steps < step_limit:
         if counters.trials % LOOKS == LOOKS - 1 and is_late(deadline):
