@@ -60,7 +60,7 @@ def test_the_package_names_its_groups_and_what_everybody_needs():
     named = set(magic_pomdp.__all__) - {"__version__"}
     assert set(GROUPS) <= named
     assert named - set(GROUPS) == {
-        *("Belief", "Budget", "MacroActions", "MacroDespot", "Outcome", "Plan", "Task"),
+        *("Belief", "Budget", "ImpossibleObservation", "MacroActions", "MacroDespot", "Outcome", "Plan", "Task"),
         *("evaluate", "make", "run_episode"),
     }
 

@@ -26,6 +26,8 @@ _WIDTH = 88
 """Columns of a command's help."""
 _LINK = re.compile(r"(!?\[[^\]]*\]\()(?!https?:|mailto:|#)([^)#\s]+)([^)]*\))")
 _CODE = re.compile(r"^(```.*?^```$)", re.DOTALL | re.MULTILINE)
+_UNFILLED = re.compile(r"\s`make docs` fills (in the names|it in)\.")
+"""What a page says to who reads it in the sources."""
 _SHOWN_AS = {".cff": "yaml", ".py": "python", ".toml": "toml"}
 """Files that become a page, and the language that they are in."""
 
@@ -40,6 +42,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             if target not in known:
                 known.add(target)
                 files.append(_copy(target, config))
+                if target.suffix in _SHOWN_AS:
+                    files.append(File.generated(config, _raw(target), abs_src_path=str(target)))
                 if target.suffix == ".md":
                     waiting.append((target, ROOT))
     return files
@@ -68,8 +72,15 @@ def _copy(target: Path, config: MkDocsConfig) -> File:
     if target.suffix in _SHOWN_AS:
         text = target.read_text(encoding="utf-8")
         title = target.relative_to(ROOT).as_posix()
-        return File.generated(config, place, content=f"# {title}\n\n````{_SHOWN_AS[target.suffix]}\n{text}````\n")
+        load = f'<a href="{target.name}" download>Download it</a>'
+        shown = f"# {title}\n\n{load}\n\n````{_SHOWN_AS[target.suffix]}\n{text}````\n"
+        return File.generated(config, place, content=shown)
     return File.generated(config, place, abs_src_path=str(target))
+
+
+def _raw(target: Path) -> str:
+    """Where the site has a file as it is."""
+    return f"{COPIES}/{target.relative_to(ROOT).as_posix()}"
 
 
 def _place(target: Path) -> str:
@@ -77,11 +88,12 @@ def _place(target: Path) -> str:
     if target.is_relative_to(ROOT / "docs"):
         return target.relative_to(ROOT / "docs").as_posix()
     page = ".md" if target.suffix in _SHOWN_AS else ""
-    return f"{COPIES}/{target.relative_to(ROOT).as_posix()}{page}"
+    return f"{_raw(target)}{page}"
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Fill in names and commands, and let links lead to the copies."""
+    markdown = _UNFILLED.sub("", markdown)
     markdown = re.sub(r"<!-- names: (\S+) -->", lambda found: _names(found[1]), markdown)
     markdown = re.sub("<!-- commands -->", lambda _: commands(), markdown)
     here = page.file.src_uri

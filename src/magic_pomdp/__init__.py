@@ -6,7 +6,7 @@
     planner = mp.MacroDespot(task, budget=mp.Budget(seconds=0.1))
     print(mp.run_episode(task, planner, seed=1))
 
-The ten names that everybody needs are here. The others are in groups: `random` and `scene` to write a task with,
+The eleven names that everybody needs are here. The others are in groups: `random` and `scene` to write a task with,
 `macros`, `planners`, `magic`, `running`, `learning`, `results`, `show`, `tasks` and `testing`. All load on first use.
 """
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from magic_pomdp.core.macro_actions import MacroActions as MacroActions
     from magic_pomdp.core.outcome import Outcome as Outcome
     from magic_pomdp.core.registry import make as make
+    from magic_pomdp.core.surprise import ImpossibleObservation as ImpossibleObservation
     from magic_pomdp.core.task import Task as Task
     from magic_pomdp.planners.macro_despot import MacroDespot as MacroDespot
     from magic_pomdp.planners.plan import Budget as Budget
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Belief",
     "Budget",
+    "ImpossibleObservation",
     "MacroActions",
     "MacroDespot",
     "Outcome",
@@ -73,6 +75,7 @@ __getattr__, __dir__ = lazy_names(
         "core.macro_actions": ("MacroActions",),
         "core.outcome": ("Outcome",),
         "core.registry": ("make",),
+        "core.surprise": ("ImpossibleObservation",),
         "core.task": ("Task",),
         "planners.macro_despot": ("MacroDespot",),
         "planners.plan": (

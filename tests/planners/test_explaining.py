@@ -43,7 +43,8 @@ def test_the_best_alternative_comes_first_with_what_it_loses():
     assert "macro-action 1 (1 step, the first (1)): loses 2." in words
     assert "1 of 2 others cannot be better, say their upper bounds." in words
     assert (
-        "looked 7 steps ahead, between 5 and 6, in 0.1 s and 1,234 simulated steps. It ended by: budget used." in words
+        "looked 7 steps ahead, between 5 and 6, in 0.1 s and 1,234 simulated steps. How it stands: budget used."
+        in words
     )
 
 

@@ -10,8 +10,7 @@ import numpy as np
 from mutations import damaged_json
 from training_cases import parts, signed
 
-from magic_pomdp import Belief, Budget, MacroDespot, make
-from magic_pomdp.core.belief import ImpossibleObservation
+from magic_pomdp import Belief, Budget, ImpossibleObservation, MacroDespot, make
 from magic_pomdp.running import Robot
 
 _CONTEXT = np.array([3.0, 1.0, -2.0, 2.5, -3.0])

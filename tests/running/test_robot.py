@@ -6,15 +6,17 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from safetensors import safe_open
 
 import magic_pomdp as mp
-from magic_pomdp.core.belief import ImpossibleObservation
 from magic_pomdp.core.randomness import stream_key
+from magic_pomdp.magic import MagicPlanner
 from magic_pomdp.magic.arrays import signed
+from magic_pomdp.planners import Pomcpow
 from magic_pomdp.running import Robot, SimulatedWorld
 from magic_pomdp.running.background import SLICE_STEPS, BackgroundSearch
 from magic_pomdp.running.world import BELIEVING
@@ -111,6 +113,7 @@ def test_a_plan_so_far_grows_and_a_budget_can_be_changed(task):
     belief = mp.Belief.initial(task, CONTEXT, PARTICLES)
     with Robot(mp.MacroDespot(task), belief, budget=mp.Budget(seconds=100.0)) as robot:
         wait_for(lambda: robot.best_plan() is not None)
+        assert robot.best_plan().stopped_by == "still searching"
         early = robot.best_plan().steps
         wait_for(lambda: robot.best_plan().steps > early)
         robot.budget = mp.Budget(seconds=0.001)  # has been spent long ago
@@ -130,7 +133,7 @@ def test_a_larger_budget_lets_a_finished_search_go_on(task, planner):
     search.close()
 
 
-def test_within_a_time_there_is_an_action_in_any_case(task, clock):
+def test_within_a_time_there_is_an_action_in_any_case(task, clock, caplog):
     """Even if the planner has found nothing by then."""
 
     class Slow:
@@ -145,6 +148,7 @@ def test_within_a_time_there_is_an_action_in_any_case(task, clock):
     with Robot(slow, mp.Belief.initial(task, CONTEXT, PARTICLES), clock=clock) as robot:
         np.testing.assert_array_equal(robot.next_action(within=0.0), task.action_without_plan())
         assert robot.plan is None
+        assert "There is no plan yet for action 0" in caplog.text
         assert robot.best_plan() is None
         slow.asked.set()
         robot.next_action()
@@ -168,6 +172,71 @@ def test_who_waits_for_a_plan_can_be_released(task):
     with Robot(mp.MacroDespot(task), belief, budget=mp.Budget(seconds=100.0)) as robot:
         threading.Timer(0.1, robot.cancel).start()
         np.testing.assert_array_equal(robot.next_action(), task.action_without_plan())
+
+
+@pytest.mark.parametrize("wrong", [5, 0.5, "1s", (0.1,)])
+def test_what_is_no_budget_is_refused(task, planner, robot, wrong):
+    sentence = r"A budget is Budget\(seconds=0\.1\) or Budget\(steps=100_000\), not "
+    with pytest.raises(ValueError, match=sentence):
+        robot.budget = wrong
+    belief = mp.Belief.initial(task, CONTEXT, PARTICLES)
+    for make in (
+        lambda: Robot(planner, belief, budget=wrong),
+        *(lambda kind=kind: kind(task, budget=wrong) for kind in (mp.MacroDespot, Pomcpow, MagicPlanner)),
+        lambda: planner.plan(belief, budget=wrong),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            make()
+    assert robot.next_action().shape == (2,)
+
+
+@pytest.mark.parametrize("made", [None, 5, SystemExit])
+def test_nobody_waits_for_a_search_that_has_died(task, made):
+    class Odd:
+        def __init__(self):
+            self.task = task
+
+        def plan(self, belief, context=None, *, budget=None, seed=0):
+            if made is SystemExit:
+                raise SystemExit
+            return made
+
+    with Robot(Odd(), mp.Belief.initial(task, CONTEXT, PARTICLES)) as robot:
+        kind, sentence = (
+            (RuntimeError, "The search has ended") if made is SystemExit else (ValueError, "The planner made a")
+        )
+        with pytest.raises(kind, match=sentence):
+            robot.next_action()
+
+
+def test_what_is_no_planner_or_belief_is_refused(task, planner):
+    with pytest.raises(ValueError, match=r"A robot needs a Belief, such as Belief\.initial\(task, context\), not \[3"):
+        Robot(planner, CONTEXT)
+    with pytest.raises(ValueError, match=r"A robot needs a planner, such as MacroDespot\(task\), not 'magic'"):
+        Robot("magic", mp.Belief.initial(task, CONTEXT, PARTICLES))
+
+
+def test_a_closed_robot_says_so(task, planner, tmp_path):
+    robot = Robot(planner, mp.Belief.initial(task, CONTEXT, PARTICLES))
+    robot.next_action()
+    robot.close()
+    for ask in (robot.next_action, lambda: robot.observe(DARK), robot.skip, lambda: robot.change_context(CONTEXT)):
+        with pytest.raises(ValueError, match="This robot is closed: make another one"):
+            ask()
+    assert robot.latency().count == 0
+    assert robot.best_plan() is None
+    robot.save(tmp_path / "robot.safetensors")
+    with Robot.restore(tmp_path / "robot.safetensors", planner) as again:
+        again.observe(DARK)
+        again.next_action()
+
+
+def test_a_plan_is_told_in_a_line(robot):
+    robot.next_action()
+    told = repr(robot.plan)
+    assert told.startswith("Plan(macro-action ")
+    assert told.endswith(", budget used)")
+    assert len(told) < 160
 
 
 def test_what_fails_in_the_background_is_raised_in_front(task):
@@ -194,6 +263,7 @@ def test_late_observations_are_taken_in_order(robot, clock):
         clock.now += 1.0
         action = robot.next_action()  # at 1, 2 and 3
         same.update(action, DARK)
+    clock.now += 1.0
     assert [seen.step for seen in robot.observe(DARK, at=1.5)] == [0]
     both = robot.observe_all([(DARK, 3.0), (DARK, 3.9)])  # at 3.0 the second action was just over
     assert [(seen.step, seen.time, seen.explanation) for seen in both] == [(1, 3.0, "explained"), (2, 3.9, "explained")]
@@ -204,6 +274,7 @@ def test_an_observation_out_of_order_is_refused(robot, clock):
     for _ in range(2):
         clock.now += 1.0
         robot.next_action()
+    clock.now = 2.5
     seen = robot.observe(DARK, at=2.5)
     assert [one.explanation for one in seen] == ["predicted", "explained"]  # the first one will not come any more
     particles = robot.belief.particles.copy()
@@ -211,7 +282,7 @@ def test_an_observation_out_of_order_is_refused(robot, clock):
         robot.observe(DARK, at=1.5)
     robot.next_action()
     with pytest.raises(
-        ValueError, match=r"The observation of time 1\.5 is out of order: the first action .* given at 2"
+        ValueError, match=r"The observation of time 1\.5 is out of order: the first action .* given at 2\.5,"
     ):
         robot.observe(DARK, at=1.5)
     np.testing.assert_array_equal(robot.belief.particles, particles)
@@ -234,7 +305,10 @@ def test_an_action_without_an_observation_moves_the_belief(robot, task):
         ([0.0, 0.0], None, r"The observation must have shape \(3,\), but has shape \(2,\)"),
         ([1.0, np.nan, 0.0], None, "The observation contains NaN or infinity"),
         ([1.0, np.inf, 0.0], None, "The observation contains NaN or infinity"),
+        ("abc", None, r"The observation must be an array of 3 numbers, not 'abc'\."),
         (DARK, np.nan, "The time of an observation must be a finite number, not nan"),
+        (DARK, "1.5", "The time of an observation must be a finite number, not '1.5'"),
+        (DARK, 0.5, r"of time 0\.5 has not been made yet, for the robot's clock says 0: stamp observations with that"),
     ],
 )
 def test_what_cannot_be_observed_changes_nothing(robot, observation, at, sentence):
@@ -248,6 +322,7 @@ def test_what_cannot_be_observed_changes_nothing(robot, observation, at, sentenc
 
 
 IMPOSSIBLE = np.array([1.0, -2.0, 50.0])  # where no particle is
+LIT = [3.0, 1.0, -2.0, -1.5, -3.0]  # the prior is beside the light
 
 
 @pytest.mark.parametrize(("choice", "counts"), [("recover", (0, 1)), ("ignore", (0, 1))])
@@ -260,12 +335,55 @@ def test_an_impossible_observation_is_told(task, planner, choice, counts, caplog
     assert "No particle explained what was observed after action 0: ignored." in caplog.text
 
 
+def test_a_robot_that_was_carried_away_is_found(task, planner):
+    belief = mp.Belief.initial(task, LIT, 2000)
+    with Robot(planner, belief) as robot:
+        position, told = np.array([-2.0, -3.0]), []
+        for step in range(6):
+            if step == 2:
+                position = np.array([-2.0, 2.0])  # carried 5 m away
+            robot._rest.clear()
+            robot._rest.append(np.array([0.0, 1.0]))  # along the light
+            position = position + task.speed * robot.next_action()
+            told.append(robot.observe([1.0, *position])[0].explanation)
+        assert told == ["explained", "explained", "ignored", "recovered", "explained", "explained"]
+        assert np.abs(belief.particles[:, :2].mean(axis=0) - position).max() < 0.15
+
+
+def test_a_belief_decides_for_itself_what_surprises_it(task, planner):
+    for given, counts in ((None, 20.0), (50.0, 50.0)):
+        with Robot(planner, mp.Belief.initial(task, LIT, 100, surprise=given)) as robot:
+            assert robot.belief.surprise == counts
+
+
+def test_while_a_belief_recovers_others_are_answered(robot, task):
+    robot.next_action()
+    entered, go_on = threading.Event(), threading.Event()
+
+    def recover(action, observation):
+        entered.set()
+        assert go_on.wait(20.0)
+        return "recovered"
+
+    robot.belief.update = recover
+    thread = threading.Thread(target=robot.observe, args=(DARK,))
+    thread.start()
+    assert entered.wait(20.0)
+    robot.latency()
+    robot.best_plan()
+    robot.next_action()  # the rest of the macro-action
+    robot.cancel()
+    go_on.set()
+    thread.join()
+    assert [given.step for given in robot._awaited] == [1]
+
+
 def test_an_impossible_observation_can_be_refused(task, planner):
     belief = mp.Belief.initial(task, CONTEXT, PARTICLES, impossible="raise")
     with Robot(planner, belief) as robot:
         robot.next_action()
         particles = belief.particles.copy()
-        with pytest.raises(ImpossibleObservation, match="No particle of the belief explains"):
+        with pytest.raises(mp.ImpossibleObservation, match="No particle of the belief explains"):
             robot.observe(IMPOSSIBLE)
         np.testing.assert_array_equal(belief.particles, particles)
         assert robot.observe(DARK)[0].explanation == "explained"  # the action is still to be observed
@@ -357,6 +475,8 @@ def test_files_that_are_no_robots_are_refused(task, planner, robot, tmp_path):
     robot.save(path)
     with pytest.raises(ValueError, match="is of a robot in light-dark, but the planner is for tiger"):
         Robot.restore(path, mp.MacroDespot(mp.make("tiger")))
+    with pytest.raises(ValueError, match=r"light-dark with other parameters: speed was 0\.5, but is 0\.4\."):
+        Robot.restore(path, mp.MacroDespot(mp.make("light-dark", speed=0.4)))
     whole = path.read_bytes()
     for damaged in (b"", b"{}", whole[:-100], whole[:1000] + bytes(8) + whole[1008:]):
         path.write_bytes(damaged)
@@ -364,6 +484,17 @@ def test_files_that_are_no_robots_are_refused(task, planner, robot, tmp_path):
             Robot.restore(path, planner)
     with pytest.raises(ValueError, match="There is no folder"):
         robot.save(tmp_path / "nowhere" / "robot.safetensors")
+
+
+def test_another_planner_is_warned_of(task, planner, robot, tmp_path, caplog):
+    path = tmp_path / "robot.safetensors"
+    robot.save(path)
+    Robot.restore(path, planner).close()
+    assert caplog.text == ""
+    Robot.restore(path, mp.MacroDespot(task, settings=replace(planner.settings, scenarios=30))).close()
+    assert "is of a robot with another planner: scenarios was 20, but is 30." in caplog.text
+    Robot.restore(path, Pomcpow(task)).close()
+    assert "is of a robot with another planner: MacroDespot then, Pomcpow now." in caplog.text
 
 
 @pytest.mark.parametrize(

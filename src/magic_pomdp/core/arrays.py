@@ -10,7 +10,10 @@ from magic_pomdp.core.task import Task, task_name
 
 def check_vector(values: np.ndarray, size: int, what: str) -> np.ndarray:
     """`values` as float64 of shape (size,), or a ValueError that says what is wrong."""
-    vector = plain_array(values)
+    try:
+        vector = plain_array(values)
+    except (TypeError, ValueError):
+        raise ValueError(f"The {what} must be an array of {size} numbers, not {values!r}.") from None
     if vector.shape != (size,):
         raise ValueError(f"The {what} must have shape ({size},), but has shape {vector.shape}.")
     if not np.isfinite(vector).all():

@@ -3,11 +3,12 @@ allows it, and finds its way back when it has lost track."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 
-from magic_pomdp.core.arrays import check_particles, check_stored, check_vector, stored_length
+from magic_pomdp.core.arrays import check_particles, check_vector
+from magic_pomdp.core.belief_file import as_seen, check_belief_arrays
 from magic_pomdp.core.macro_actions import plain_array
 from magic_pomdp.core.particle_filter import (
     draw_states,
@@ -20,24 +21,29 @@ from magic_pomdp.core.particle_filter import (
 )
 from magic_pomdp.core.randomness import check_seed, stream_key
 from magic_pomdp.core.settings import Settings, setting
+from magic_pomdp.core.surprise import (
+    HowExplained,
+    Impossible,
+    ImpossibleObservation,
+    check_choice,
+    check_surprise,
+    draw_anywhere,
+    is_surprising,
+    warm_up_check,
+    why_impossible,
+)
 from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.core.turns import Turn
 
 RECOVERY_ATTEMPTS = 5
 """Fresh sets of particles tried before an observation that nothing explains is ignored."""
 
-Impossible = Literal["recover", "ignore", "raise"]
-"""What to do with an observation that no particle explains: look for particles that do, and ignore it if there are
-none; ignore it at once; or raise an `ImpossibleObservation`."""
-Explanation = Literal["explained", "predicted", "recovered", "ignored"]
-"""What came of an update: particles explain the observation; there was none; fresh particles explain it; none does."""
-
 _FEW = 0.02
 """If a smaller share of the particles than this counts after an observation, it is taken in by stages."""
 _VERY_FEW = 0.002
 """If a smaller share than this explains it at all, fresh ones are run through the past to find more."""
-_PREDICTION = 1_000_000
-"""The stream of predictions, beside those of the attempts to recover."""
+_PREDICTION, _CHECK, _ELSEWHERE = 1_000_000, 1_000_001, 1_000_002
+"""The streams of predictions, of looking for surprises, and of looking elsewhere, beside those of the attempts."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +51,6 @@ class BeliefSettings(Settings):
     """What can be set about a belief."""
 
     particles: int = setting(10_000, "Particles in the robot's belief.", at_least=1, at_most=100_000_000)
-
-
-class ImpossibleObservation(ValueError):
-    """No particle explains what was observed. The belief is as it was before."""
 
 
 class _Past(NamedTuple):
@@ -75,6 +77,11 @@ class Belief:
     from the task's initial belief and runs them through everything done and seen so far, up to RECOVERY_ATTEMPTS times
     (`recoveries` counts these rescues). If none is found, it moves the old ones, as `condition` does, and ignores how
     little they explain what was seen (`ignored` counts these). Who wants something else says so by `impossible`.
+
+    What is impossible, no particle could ever have observed. Whoever meets ghosts, or moves robots, gives `surprise`:
+    then an observation is impossible, too, if even the best particle explains it by so many nats (20, say) worse
+    than particles explain what they observe themselves. If one cannot be explained, and later ones agree with it,
+    somebody has moved the robot: its place is then looked for wherever an episode could begin.
     """
 
     def __init__(
@@ -84,11 +91,13 @@ class Belief:
         particles: np.ndarray,
         seed: int = 0,
         impossible: Impossible = "recover",
+        surprise: float | None = None,
     ) -> None:
         """A belief of one's own: particles, shape (count, state_size), in a context, shape (context_size,). The seed
-        decides the chance of all updates; `impossible` says what to do with an observation that nothing explains."""
+        decides the chance of all updates; `impossible` says what to do with an observation that nothing explains, and
+        `surprise`, in nats, from where on nothing does (None: where no particle could have made it)."""
         self.task = task
-        self.impossible = check_choice(impossible)
+        self.impossible, self.surprise = check_choice(impossible), check_surprise(surprise)
         self.context = check_vector(context, task.context_size, "context").copy()
         self.particles = check_particles(task, particles).copy()
         self.recoveries = 0
@@ -112,6 +121,7 @@ class Belief:
         self._first_context = self.context
         self._first_observation: np.ndarray | None = None
         self._past: list[_Past] = []
+        self._before_ignored: tuple[int, np.ndarray] | None = None  # where in the past, and what was believed
         self._attempts = 0
         self._turn = Turn("This belief is in use in another thread: give each thread a belief of its own.")
 
@@ -124,14 +134,16 @@ class Belief:
         seed: int = 0,
         observation: np.ndarray | None = None,
         impossible: Impossible = "recover",
+        surprise: float | None = None,
     ) -> "Belief":
         """The task's own initial belief in a context, shape (context_size,): `count` particles (default: as many as the
         task advises), conditioned on an observation that was made before the first action, if there is one. The seed
-        decides all chance; `impossible` says what to do with an observation that nothing explains."""
+        decides all chance; `impossible` says what to do with an observation that nothing explains, and `surprise`, in
+        nats, from where on nothing does (None: where no particle could have made it)."""
         count = BeliefSettings.advised(task).particles if count is None else count
         if count < 1:
             raise ValueError(f"A belief needs at least one particle, not {count}.")
-        belief = cls(task, context, np.zeros((count, task.state_size)), seed, impossible)
+        belief = cls(task, context, np.zeros((count, task.state_size)), seed, impossible, surprise)
         belief._from_prior = True
         if observation is not None:
             belief._first_observation = check_vector(observation, task.observation_size, "first observation").copy()
@@ -141,7 +153,7 @@ class Belief:
         check_particles(task, belief.particles)
         return belief
 
-    def update(self, action: np.ndarray, observation: np.ndarray | None) -> Explanation:
+    def update(self, action: np.ndarray, observation: np.ndarray | None) -> HowExplained:
         """Move the belief by a primitive action, shape (action_size,), and condition it on what was observed, shape
         (observation_size,). None is no observation: it is then only known that the episode goes on. Tells what came of
         it: "explained", "predicted" (not observed), "recovered" or "ignored"."""
@@ -161,13 +173,15 @@ class Belief:
                 return "predicted" if observation is None else "explained"
             if self.impossible == "raise":
                 self._past.pop()
-                raise ImpossibleObservation(_impossible(observation))
+                raise ImpossibleObservation(why_impossible(observation))
             moved = self._spare[self._running]
-            if self.impossible == "recover" and self._from_prior and self._replay():
+            if self.impossible == "recover" and ((self._from_prior and self._replay()) or self._look_elsewhere()):
                 self.recoveries += 1
                 return "recovered"
             self.ignored += 1
             self._past[-1] = _Past(action, observation, True, self.context)
+            if self.surprise is not None and len(self._spreading[0]) > 0:
+                self._before_ignored = len(self._past) - 1, self.particles.copy()
             self._replace(moved)
             return "ignored"
 
@@ -198,6 +212,8 @@ class Belief:
                 self.task, self.context, self._spare, self._weights, self._logarithms, self.particles,
                 *self._spreading, *nothing, key, self._random,
             )  # fmt: skip
+        if self.surprise is not None:
+            warm_up_check(self.task, self.context, self.particles[:2])
 
     def error(self, state: np.ndarray, sample: int = 100) -> float:
         """Mean distance of evenly picked particles to a state."""
@@ -212,7 +228,8 @@ class Belief:
         places = {identity: place for place, identity in enumerate(contexts)}
         unseen, task = np.full(self.task.observation_size, np.nan), self.task
         seen = [unseen if past.observation is None else past.observation for past in self._past]
-        numbers = (self._seed, self.recoveries, self.ignored, self._attempts, self._from_prior)
+        position, before = self._before_ignored or (0, np.empty((0, task.state_size)))
+        numbers = (self._seed, self.recoveries, self.ignored, self._attempts, self._from_prior, position)
         return {
             "particles": self.particles.copy(),
             "context": self.context.copy(),
@@ -222,34 +239,28 @@ class Belief:
             "observations": np.array(seen).reshape(-1, task.observation_size),
             "was_ignored": np.array([past.ignored for past in self._past], np.bool_),
             "first_observation": (unseen if self._first_observation is None else self._first_observation).copy(),
+            "before_ignored": before.copy(),
+            "surprise": np.nan_to_num([self.surprise or 0.0]),
             "numbers": np.array(numbers, np.uint64),
         }
 
     @classmethod
     def from_arrays(cls, task: Task, arrays: Mapping[str, np.ndarray], impossible: Impossible = "recover") -> "Belief":
         """The belief that `to_arrays` has told of, or a ValueError that says what is wrong with these."""
-        length, count = stored_length(arrays, "actions"), stored_length(arrays, "contexts")
-        check_stored(arrays, "particles", np.float64, (stored_length(arrays, "particles"), task.state_size))
-        check_stored(arrays, "numbers", np.uint64, (5,))
-        check_stored(arrays, "contexts", np.float64, (max(1, count), task.context_size))
-        check_stored(arrays, "context_of", np.int64, (length,))
-        check_stored(arrays, "was_ignored", np.bool_, (length,))
-        check_stored(arrays, "actions", np.float64, (length, task.action_size))
-        check_stored(arrays, "observations", np.float64, (length, task.observation_size), missing=True)
-        check_stored(arrays, "first_observation", np.float64, (task.observation_size,), missing=True)
-        check_stored(arrays, "context", np.float64, (task.context_size,))
-        if not ((arrays["context_of"] >= 0) & (arrays["context_of"] < count)).all():
-            raise ValueError("The stored belief was in contexts that are not stored.")
-        seed, recoveries, ignored, attempts, from_prior = (int(number) for number in arrays["numbers"])
-        belief = cls(task, arrays["context"], arrays["particles"], seed, impossible)
+        check_belief_arrays(task, arrays)
+        seed, recoveries, ignored, attempts, from_prior, position = (int(number) for number in arrays["numbers"])
+        surprise = float(arrays["surprise"][0]) or None
+        belief = cls(task, arrays["context"], arrays["particles"], seed, impossible, surprise)
+        if len(arrays["before_ignored"]) > 0:
+            belief._before_ignored = position, arrays["before_ignored"].copy()
         belief.recoveries, belief.ignored, belief._attempts = recoveries, ignored, attempts
         belief._from_prior = bool(from_prior)
         contexts = [belief.context if np.array_equal(one, belief.context) else one.copy() for one in arrays["contexts"]]
         belief._first_context = contexts[0]
-        belief._first_observation = _seen(arrays["first_observation"])
+        belief._first_observation = as_seen(arrays["first_observation"])
         rows = zip(*(arrays[name] for name in ("actions", "observations", "was_ignored", "context_of")), strict=True)
         belief._past = [
-            _Past(action.copy(), _seen(observation), bool(was_ignored), contexts[place])
+            _Past(action.copy(), as_seen(observation), bool(was_ignored), contexts[place])
             for action, observation, was_ignored, place in rows
         ]
         return belief
@@ -289,6 +300,10 @@ class Belief:
             task, context, self.particles, moved, weights, self._logarithms, running, past.action, past.observation,
             self._imagined, key, random,
         )  # fmt: skip
+        if explained and self.surprise is not None:
+            key = stream_key(self._seed, time, attempt, _CHECK)
+            before, logarithms = self.particles, self._logarithms
+            explained = not is_surprising(task, context, before, logarithms, past.action, self.surprise, key)
         return explained, equal
 
     def _take(self, past: _Past, equal: bool, attempt: int, time: int) -> None:
@@ -342,6 +357,26 @@ class Belief:
         self.particles[:] = kept
         return False
 
+    def _look_elsewhere(self) -> bool:
+        """Suppose that somebody moved the robot before the last observation that was ignored: whether that one and all
+        since agree on a place in which an episode could begin. False, with the old particles kept, if not."""
+        if self._before_ignored is None:
+            return False
+        (position, before), kept, columns = self._before_ignored, self.particles.copy(), self._spreading[0]
+        draws_context = type(self.task).draw_context is not Task.draw_context
+        for _ in range(RECOVERY_ATTEMPTS):
+            self._attempts += 1
+            key, context = stream_key(self._seed, self._attempts, _ELSEWHERE), self.context.copy()
+            draw_anywhere(self.task, draws_context, context, self._spare, key, self._random)
+            self.particles[:] = before
+            self.particles[:, columns] = self._spare[:, columns]
+            since = enumerate(self._past[position:], start=position + 1)
+            if all(self._condition(past, self._attempts, time) for time, past in since):
+                self._from_prior, self._before_ignored = False, None  # what was before tells nothing any more
+                return True
+        self.particles[:] = kept
+        return False
+
     def _relive_past(self, past: list[_Past]) -> bool:
         """Take fresh particles, and all that was done and seen; False if none of them survives."""
         fits = self._draw_prior(self._attempts)
@@ -363,24 +398,3 @@ class Belief:
 def _effective(weights: np.ndarray) -> float:
     """How many particles count: as many of equal weight would estimate a mean as well."""
     return float(weights.sum() ** 2 / (weights @ weights))
-
-
-def _impossible(observation: np.ndarray | None) -> str:
-    seen = "that the episode goes on" if observation is None else f"the observation {observation.tolist()}"
-    return f"No particle of the belief explains {seen}. The belief is as it was before."
-
-
-def check_choice(impossible: str) -> Impossible:
-    """What to do with an impossible observation, or a ValueError if it is nothing that can be done."""
-    for choice in get_args(Impossible):
-        if impossible == choice:
-            return choice
-    choices = ", ".join(get_args(Impossible)[:-1])
-    raise ValueError(
-        f"With an impossible observation one can {choices} or {get_args(Impossible)[-1]}, not {impossible!r}."
-    )
-
-
-def _seen(observation: np.ndarray) -> np.ndarray | None:
-    """An observation as it is stored; NaN is none."""
-    return None if np.isnan(observation).all() else observation.copy()

@@ -18,7 +18,7 @@ from magic_pomdp.magic.generator import Features, Generator
 from magic_pomdp.magic.model import Model, find_model
 from magic_pomdp.planners.despot_settings import DespotSettings
 from magic_pomdp.planners.macro_despot import MacroDespot
-from magic_pomdp.planners.plan import Budget, Plan
+from magic_pomdp.planners.plan import Budget, Plan, budget_or
 from magic_pomdp.planners.registry import PlannerEntry
 from magic_pomdp.planners.search import rest_of, turn_to_plan
 from magic_pomdp.planners.tree import DespotView, TreeSnapshot
@@ -104,7 +104,7 @@ class MagicPlanner:
     ) -> Plan:
         """Choose a macro-action, as `MacroDespot.plan` does. Making the set counts towards a budget in seconds."""
         with self._turn:
-            started, budget = time.perf_counter(), budget or self.budget
+            started, budget = time.perf_counter(), budget_or(budget, self.budget)
             parameters = self.source(belief, context, seed)
             macro_actions = self.source.space.decode(parameters)
             variations = Variations.of_parameters(self.source.space, parameters, macro_actions)

@@ -76,7 +76,7 @@ class Explanation:
         bounds = "" if plan.lower is None or plan.upper is None else f", between {plan.lower:.4g} and {plan.upper:.4g}"
         return [
             f"The search looked {plan.depth} steps ahead{bounds}, in {plan.seconds:.3g} s and {plan.steps:,} simulated "
-            f"steps. It ended by: {plan.stopped_by}."
+            f"steps. How it stands: {plan.stopped_by}."
         ]
 
 

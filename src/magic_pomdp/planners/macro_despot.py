@@ -18,7 +18,7 @@ from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.macros.variations import Variations
 from magic_pomdp.planners.default_policy import GREEDY, GREEDY_SAMPLE, GUIDED, RANDOM, Choices, make_choices
 from magic_pomdp.planners.despot_settings import DespotSettings, MacroDespotSettings
-from magic_pomdp.planners.plan import BUDGET_USED, GAP_CLOSED, TREE_FULL, Budget, Plan
+from magic_pomdp.planners.plan import BUDGET_USED, GAP_CLOSED, TREE_FULL, Budget, Plan, budget_or
 from magic_pomdp.planners.refining import EACH, ENOUGH, VARIED, refined
 from magic_pomdp.planners.registry import PlannerEntry
 from magic_pomdp.planners.search import (
@@ -67,7 +67,7 @@ class MacroDespot:
         self.task = task
         chosen = settings or MacroDespotSettings.advised(task)
         self.settings = replace(chosen, default_policy=_policy(task, chosen.default_policy))
-        self.budget = budget or Budget(seconds=0.1)
+        self.budget = budget_or(budget, Budget(seconds=0.1))
         self.macro_actions = self._check(macro_actions or chosen.handcrafted(task))
         self._rules = Rules(
             int(self.settings.search_depth),
@@ -112,7 +112,7 @@ class MacroDespot:
         started = time.perf_counter()
         particles, known = check_situation(self.task, belief, context)
         macro_actions = self.macro_actions if macro_actions is None else self._check(macro_actions)
-        choices, budget = make_choices(self._model, macro_actions), budget or self.budget
+        choices, budget = make_choices(self._model, macro_actions), budget_or(budget, self.budget)
         with self._turn:
             self._planned, self._beside = None, 0  # should this belief be refused, there is no search to go on with
             spread = evenly_spread(particles, self.settings.second_look)
@@ -129,6 +129,7 @@ class MacroDespot:
         with self._turn:
             if self._planned is None:
                 raise ValueError("There is no search to go on with: call plan first.")
+            budget = budget_or(budget, None)
             if budget.steps is not None:
                 budget = Budget(steps=int(self._tree.counters[0].steps) + budget.steps)
             return self._search(self._planned, budget, started, keep_tree)

@@ -11,7 +11,7 @@ from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.task import Task
 from magic_pomdp.planners.explaining import Explanation, explain
 
-GAP_CLOSED, BUDGET_USED, TREE_FULL = "gap closed", "budget used", "tree full"
+GAP_CLOSED, BUDGET_USED, TREE_FULL, STILL_SEARCHING = "gap closed", "budget used", "tree full", "still searching"
 
 MOST_STEPS = 10**15
 """Of a budget: more than a search can take in a year."""
@@ -45,6 +45,14 @@ class Budget:
         return f"{self.steps}steps" if self.seconds is None else f"{self.seconds:g}s"
 
 
+def budget_or(budget: Budget | None, otherwise: Budget | None) -> Budget:
+    """The budget, or another where none is given; a ValueError if that is no budget."""
+    chosen = otherwise if budget is None else budget
+    if not isinstance(chosen, Budget):
+        raise ValueError(f"A budget is Budget(seconds=0.1) or Budget(steps=100_000), not {chosen!r}.")
+    return chosen
+
+
 @dataclass(frozen=True)
 class Plan:
     """The result of a search."""
@@ -71,7 +79,7 @@ class Plan:
     seconds: float
     """Time from call to return."""
     stopped_by: str
-    """"budget used", "gap closed" (nothing more to gain) or "tree full"."""
+    """"budget used", "gap closed" (nothing more to gain), "tree full"; "still searching" of a robot's best so far."""
     values: np.ndarray | None = None
     """What each macro-action of the set, or each action that the search has tried, is expected to earn; shape
     (count,). −∞ for one that the deadline kept from being looked at."""
@@ -81,6 +89,15 @@ class Plan:
     """The macro-action set, or the actions that the search has tried."""
     tree: object | None = None
     """The search tree as the planner keeps it, if it was asked for."""
+
+    def __repr__(self) -> str:
+        """In a line, without the arrays."""
+        length, size = self.macro_action.shape
+        bounds = "" if self.lower is None or self.upper is None else f" in [{self.lower:.4g}, {self.upper:.4g}]"
+        return (
+            f"Plan(macro-action {self.choice} of {length} actions of {size} numbers, value {self.value:.4g}{bounds}, "
+            f"{self.steps:,} steps in {self.seconds:.3g} s, {self.stopped_by})"
+        )
 
     @property
     def cut_short(self) -> bool:

@@ -11,7 +11,7 @@ from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.randomness import seek, stream_key
 from magic_pomdp.core.settings import Range, setting
 from magic_pomdp.core.task import Task
-from magic_pomdp.planners.plan import BUDGET_USED, TREE_FULL, Budget, Plan
+from magic_pomdp.planners.plan import BUDGET_USED, TREE_FULL, Budget, Plan, budget_or
 from magic_pomdp.planners.pomcpow_growth import clear
 from magic_pomdp.planners.pomcpow_simulation import Rules, extend
 from magic_pomdp.planners.pomcpow_tree import ROOT, PomcpowSnapshot, PomcpowView, new_tree, snapshot, used_part
@@ -82,7 +82,7 @@ class Pomcpow:
         """Plan for a task with settings (what the task advises) and a budget (0.1 s)."""
         self.task = task
         self.settings = settings or PomcpowSettings.advised(task)
-        self.budget = budget or Budget(seconds=0.1)
+        self.budget = budget_or(budget, Budget(seconds=0.1))
         primitive = check_macro_actions(task, MacroActions.repeat(task.actions(), 1))
         self._actions = np.ascontiguousarray(primitive.actions[:, 0])
         self._own_task = own_copy(task)
@@ -111,7 +111,7 @@ class Pomcpow:
             self._planned = None  # should the search fail, there is none to go on with
             clear(self._tree)
             seek(self._tree.random, stream_key(seed), 0)
-            return self._search((known, particles), budget or self.budget, started, keep_tree)
+            return self._search((known, particles), budget_or(budget, self.budget), started, keep_tree)
 
     def go_on(self, budget: Budget, *, keep_tree: bool = False) -> Plan:
         """Search on where the last plan stopped, for the same belief, which must not have changed since. The new plan
@@ -120,6 +120,7 @@ class Pomcpow:
         with self._turn:
             if self._planned is None:
                 raise ValueError("There is no search to go on with: call plan first.")
+            budget = budget_or(budget, None)
             if budget.steps is not None:
                 budget = Budget(steps=int(self._tree.counters[0].steps) + budget.steps)
             return self._search(self._planned, budget, started, keep_tree)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from magic_pomdp.planners.plan import BUDGET_USED, Budget, Plan, Planner
+from magic_pomdp.planners.plan import BUDGET_USED, STILL_SEARCHING, Budget, Plan, Planner, budget_or
 
 SLICE_SECONDS = 0.01
 """After so long a search tells what it has found, and whether it goes on is asked again."""
@@ -59,9 +59,19 @@ class _Desk:
         self.changed = threading.Condition()
         self.question: _Question | None = None
         self.closed = False
+        self.died: BaseException | None = None
+        """What ended the thread, other than `close`."""
 
     def work(self) -> None:
         """The life of the thread."""
+        try:
+            self._answer_questions()
+        except BaseException as error:  # nobody may wait for ever
+            with self.changed:
+                self.died = error
+                self.changed.notify_all()
+
+    def _answer_questions(self) -> None:
         last: _Question | None = None  # the one that the planner can go on with
         go_on = getattr(self.planner, "go_on", None)
         while True:
@@ -78,9 +88,11 @@ class _Desk:
                     plan = go_on(budget)
                 else:
                     plan = self.planner.plan(question.particles, question.context, budget=budget, seed=question.seed)
+                if not isinstance(plan, Plan):
+                    raise ValueError(f"The planner made a {type(plan).__name__}, not a Plan.")
                 last = question
             except Exception as error:  # whoever asks next is told
-                failure, last = error, None
+                plan, failure, last = None, error, None
             with self.changed:
                 question.seconds += time.perf_counter() - began
                 question.failure = failure
@@ -106,7 +118,7 @@ class BackgroundSearch:
     """
 
     def __init__(self, planner: Planner, budget: Budget) -> None:
-        self._desk = _Desk(planner, budget)
+        self._desk = _Desk(planner, budget_or(budget, None))
         self._thread = threading.Thread(target=self._desk.work, name="magic-pomdp search", daemon=True)
         self._thread.start()
         self._end = weakref.finalize(self, _end, self._desk, self._thread)
@@ -118,9 +130,15 @@ class BackgroundSearch:
 
     @budget.setter
     def budget(self, budget: Budget) -> None:
+        budget = budget_or(budget, None)
         with self._desk.changed:
             self._desk.budget = budget
             self._desk.changed.notify_all()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has ended."""
+        return self._desk.closed
 
     @property
     def under_way(self) -> bool:
@@ -145,14 +163,20 @@ class BackgroundSearch:
     def best(self) -> Plan | None:
         """The best plan so far; None if there is none yet. What went wrong in the search is raised here."""
         with self._desk.changed:
-            return self._answer()
+            plan, question = self._answer(), self._desk.question
+            if plan is None or question is None or question.is_answered(self._desk.budget):
+                return plan
+            return dataclasses.replace(plan, stopped_by=STILL_SEARCHING)
 
     def wait(self, seconds: float | None = None) -> Plan | None:
         """The best plan when the budget is spent, or after so many seconds; None if there is none by then, or if the
         search was cancelled."""
         desk = self._desk
         with desk.changed:
-            desk.changed.wait_for(lambda: desk.question is None or desk.question.is_answered(desk.budget), seconds)
+            desk.changed.wait_for(
+                lambda: desk.died is not None or desk.question is None or desk.question.is_answered(desk.budget),
+                seconds,
+            )
             return self._answer()
 
     def asked(self) -> tuple[np.ndarray, np.ndarray, np.uint64] | None:
@@ -167,6 +191,8 @@ class BackgroundSearch:
 
     def _answer(self) -> Plan | None:
         question = self._desk.question
+        if self._desk.died is not None:
+            raise RuntimeError("The search has ended: make another robot.") from self._desk.died
         if question is None:
             return None
         if question.failure is not None:

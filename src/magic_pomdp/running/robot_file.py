@@ -1,5 +1,7 @@
 """A robot on disk: what it believes, does and waits for. Numbers only, nothing that could be run."""
 
+import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -8,14 +10,19 @@ import msgspec
 import numpy as np
 
 from magic_pomdp.core.arrays import check_particles
-from magic_pomdp.core.belief import Belief, Impossible
+from magic_pomdp.core.belief import Belief
+from magic_pomdp.core.parameters import derived_digest, parameter_values
 from magic_pomdp.core.randomness import check_seed
 from magic_pomdp.core.reading import MOST_BYTES, Damaged, in_short
 from magic_pomdp.core.saving import check_writable
+from magic_pomdp.core.settings import Settings
+from magic_pomdp.core.surprise import Impossible
 from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.magic.arrays import load_arrays, save_arrays
-from magic_pomdp.planners.plan import Budget, Plan
-from magic_pomdp.results.base import Amount, Count, Label, Stored
+from magic_pomdp.planners.plan import Budget, Plan, Planner
+from magic_pomdp.results.base import Amount, Count, Label, Plain, Scalar, Stored
+
+_log = logging.getLogger(__name__)
 
 _BELIEF = "belief."
 """Begins the names of the belief's arrays."""
@@ -70,6 +77,11 @@ class _RobotFile(Stored, frozen=True, kw_only=True, tag="robot"):
     """A robot but for its arrays."""
 
     task: Label
+    parameters: dict[str, Plain]
+    derived: Label
+    """A fingerprint of what the task has read from files or derived otherwise; "" if nothing."""
+    planner: Label
+    settings: dict[str, Scalar]
     impossible: Impossible
     seed: _Seed
     count: Count
@@ -79,8 +91,8 @@ class _RobotFile(Stored, frozen=True, kw_only=True, tag="robot"):
     search_seed: _Seed | None
 
 
-def save_robot(path: Path, state: RobotState) -> None:
-    """Write a robot in one step."""
+def save_robot(path: Path, state: RobotState, planner: Planner) -> None:
+    """Write a robot in one step, and tell which planner it has."""
     belief, plan, task = state.belief, state.plan, state.belief.task
     arrays = {f"{_BELIEF}{name}": array for name, array in belief.to_arrays().items()}
     arrays["rest"] = state.rest
@@ -92,6 +104,10 @@ def save_robot(path: Path, state: RobotState) -> None:
         arrays["asked_particles"], arrays["asked_context"] = state.asked[:2]
     about = _RobotFile(
         task=task_name(task),
+        parameters=parameter_values(task),
+        derived=derived_digest(task),
+        planner=type(planner).__name__,
+        settings=_settings(planner),
         impossible=belief.impossible,
         seed=state.seed,
         count=state.count,
@@ -103,11 +119,14 @@ def save_robot(path: Path, state: RobotState) -> None:
     save_arrays(check_writable(path), arrays, about)
 
 
-def load_robot(path: Path, task: Task) -> RobotState:
-    """The robot that a file tells of, or a ValueError that says what is wrong with it."""
+def load_robot(path: Path, planner: Planner) -> RobotState:
+    """The robot that a file tells of, or a ValueError that says what is wrong with it. Another planner than it had is
+    warned of."""
     arrays, about = load_arrays(path, _RobotFile, MOST_BYTES)
-    if about.task != task_name(task):
-        raise ValueError(f"{path} is of a robot in {in_short(about.task)}, but the planner is for {task_name(task)}.")
+    task = planner.task
+    _check_same_task(path, about, task)
+    if (about.planner, about.settings) != (type(planner).__name__, _settings(planner)):
+        _log.warning("%s is of a robot with another planner: %s", path, _other_planner(about, planner))
     past = {name.removeprefix(_BELIEF): array for name, array in arrays.items() if name.startswith(_BELIEF)}
     try:
         check_seed(about.seed)
@@ -131,6 +150,39 @@ def load_robot(path: Path, task: Task) -> RobotState:
     first = about.count - len(times)
     awaited = tuple(Given(first + place, actions[place], float(at)) for place, at in enumerate(times))
     return RobotState(belief, about.seed, about.count, about.plans_ahead, about.budget, plan, rest, awaited, asked)
+
+
+def _check_same_task(path: Path, about: _RobotFile, task: Task) -> None:
+    """A ValueError if a robot was in another task, or in one with other parameters."""
+    if about.task != task_name(task):
+        raise ValueError(f"{path} is of a robot in {in_short(about.task)}, but the planner is for {task_name(task)}.")
+    different = _differences(about.parameters, parameter_values(task))
+    if different:
+        raise ValueError(f"{path} is of a robot in a {task_name(task)} with other parameters: {different}.")
+    if about.derived != derived_digest(task):
+        raise ValueError(
+            f"{path} is of a robot in a {task_name(task)} with another content of a file that its parameters name."
+        )
+
+
+def _other_planner(about: _RobotFile, planner: Planner) -> str:
+    """How the planner differs from the one that a robot had."""
+    name = type(planner).__name__
+    if about.planner != name:
+        return f"{in_short(about.planner)} then, {name} now."
+    return f"{_differences(about.settings, _settings(planner))}."
+
+
+def _settings(planner: Planner) -> dict[str, Scalar]:
+    """All settings of a planner by name; none if it does not tell."""
+    settings = getattr(planner, "settings", None)
+    return settings.values() if isinstance(settings, Settings) else {}
+
+
+def _differences(then: Mapping[str, object], now: Mapping[str, object]) -> str:
+    """What differs, in words; "" if nothing does."""
+    names = [name for name in sorted(then.keys() | now.keys()) if then.get(name) != now.get(name)]
+    return in_short(", ".join(f"{name} was {then.get(name)}, but is {now.get(name)}" for name in names), 600)
 
 
 def _part(arrays: dict[str, np.ndarray], name: str, shape: tuple[int | None, ...]) -> np.ndarray:

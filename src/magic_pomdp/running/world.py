@@ -38,7 +38,9 @@ class Happening(NamedTuple):
     observation: np.ndarray
     """What is observed; shape (observation_size,)."""
     reward: float
+    """What was earned."""
     outcome: Outcome
+    """How the episode stands: running, or how it has ended."""
 
 
 class World(Protocol):
