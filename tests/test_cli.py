@@ -13,10 +13,11 @@ import pytest
 
 from magic_pomdp import Budget, __version__
 from magic_pomdp.core import caching
+from magic_pomdp.core.extras import install_command
 from magic_pomdp.core.settings import settings_of
 from magic_pomdp.planners.registry import find_planner, planner_names
 from magic_pomdp.results.recording import load_recording
-from magic_pomdp.running.doctor import Check
+from magic_pomdp.running.doctor import Check, examine
 from magic_pomdp.tasks.tiger import Tiger
 
 SMALL = ("--steps", "300", "--scenarios", "10", "--search-depth", "8", "--set", "max_steps=8")
@@ -80,7 +81,7 @@ def test_difference_of_two_evaluations(run):
         assert run("evaluate", "tiger", "--episodes", 4, *SMALL, *options)[0] == 0
     code, out, _ = run("difference", "one.json", "other.json", "one.json")
     assert code == 0
-    assert "what Macro-DESPOT, 1, 300 steps returns more than" in " ".join(out.split())
+    assert "what Macro-DESPOT, 1, 300 steps, default policy greedy returns more than" in " ".join(out.split())
     assert "0.0 ± 0.0" in out
     for wrong in (("one.json",), ("one.json", "none.json")):
         code, _, err = run("difference", *wrong)
@@ -326,9 +327,12 @@ def test_tasks_are_listed(run):
 def test_check_prints_findings(run, monkeypatch):
     import magic_pomdp.testing.apart
 
-    monkeypatch.setattr(magic_pomdp.testing.apart, "check_task_apart", lambda task: [])
-    assert run("check", "tiger")[:2] == (0, "tiger is fine.\n")
-    monkeypatch.setattr(magic_pomdp.testing.apart, "check_task_apart", lambda task: ["step [draws] on"])
+    fine = lambda task, tell: tell("a million steps", 5, 7) or []  # noqa: E731
+    monkeypatch.setattr(magic_pomdp.testing.apart, "check_task_apart", fine)
+    code, out, err = run("check", "tiger")
+    assert (code, out) == (0, "tiger is fine.\n")
+    assert err == "5 of 7: a million steps …\n"
+    monkeypatch.setattr(magic_pomdp.testing.apart, "check_task_apart", lambda task, tell: ["step [draws] on"])
     code, out, _ = run("check", "tiger")
     assert code == 1
     assert "step [draws] on" in out
@@ -352,8 +356,11 @@ def test_check_tests_a_planner(run, monkeypatch):
 def test_doctor(run, monkeypatch):
     code, out, _ = run("doctor")
     assert code == 0
-    for word in ("numba", "llvmlite", "cores available", "compile cache", "planner for Light-Dark"):
+    for word in ("numba", "llvmlite", "optuna", "cores available", "compile cache", "planner for Light-Dark"):
         assert word in out
+    monkeypatch.setattr("magic_pomdp.running.doctor.find_spec", lambda name: None)
+    found = {check.what: check.found for check in examine()}
+    assert found["optuna"] == f"not installed (only tune needs it: {install_command('tune')})"
     monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
     code, out, _ = run("doctor")
     assert code == 1

@@ -19,7 +19,7 @@ from magic_pomdp.testing import likelihood, long_run, upper_bound
 from magic_pomdp.testing.apart import check_task_apart
 from magic_pomdp.testing.declaration import check_choices, check_class, primitive_actions
 
-POSITION, OUTCOME = range(2)
+POSITION, OUTCOME, MEASURED = range(3)
 
 
 class Corridor(Task):
@@ -417,6 +417,33 @@ class Adjustable(Corridor):
         return 10**9 if self.lost and 4.0 < state[POSITION] < 4.0001 else 0
 
 
+class Remembers(Corridor):
+    """Its state keeps what the robot has measured, whichever state a belief supposes: it does not condition."""
+
+    state_size = 3
+    walk = Corridor.step
+    place = Corridor.draw_state
+
+    def draw_state(self, context, random, state):
+        self.place(context, random, state)
+        state[MEASURED] = 0.0
+
+    def step(self, context, state, action, random, observation):
+        reward, outcome = self.walk(context, state, action, random, observation)
+        if outcome == Outcome.RUNNING:
+            state[MEASURED] = observation[0]
+        return reward, outcome
+
+
+class RemembersWhatWasSeen(Remembers):
+    def condition(self, context, state, action, random, observation, imagined):
+        reward, outcome = self.walk(context, state, action, random, imagined)
+        if outcome != Outcome.RUNNING:
+            return -math.inf, reward, outcome
+        state[MEASURED] = observation[0]
+        return self.log_likelihood(context, state, action, observation), reward, outcome
+
+
 class LooksTwoStepsAhead(Adjustable):
     advice = (MacroDespotSettings(search_depth=2),)
 
@@ -553,6 +580,12 @@ def test_mistakes_seen_in_many_steps(task, function, mistake, advice, jit):
     assert advice in assert_found(task, function, mistake).advice
 
 
+def test_a_state_may_keep_what_was_observed_if_its_task_conditions():
+    (finding,) = likelihood.check_likelihood(Remembers(), None)
+    assert "If the state keeps what was observed, write condition" in finding.advice
+    assert list(likelihood.check_likelihood(RemembersWhatWasSeen(), None)) == []
+
+
 def assert_found(task, function, mistake):
     findings = {str(finding): finding for finding in mp.testing.check_task(task)}
     found = [finding for text, finding in findings.items() if text.startswith(f"{function}: ") and mistake in text]
@@ -577,7 +610,9 @@ def test_a_process_apart_tells_of_what_never_returns():
 
 
 def test_a_process_apart_tells_of_what_crashes():
-    (finding,) = check_task_apart(EndsTheProcess())
+    told = []
+    (finding,) = check_task_apart(EndsTheProcess(), tell=lambda *stage: told.append(stage))
+    assert told[:1] == [("some episodes in plain Python", 1, 7)]
     assert str(finding).startswith("upper_bound: it ended the process (SIGABRT). Expected: that it returns.")
 
 

@@ -5,15 +5,18 @@ Budgets are in primitive steps, so every run draws the same.
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 import magic_pomdp as mp
 from magic_pomdp.core.saving import in_one_step
+from magic_pomdp.core.scene import Role
 from magic_pomdp.planners.tree_top import top_of_tree
 from magic_pomdp.results.recording import RecordedEpisode
 from magic_pomdp.show.drawing import draw_frame, palette, scene_of
@@ -47,6 +50,7 @@ def main() -> None:
     draw_trees(planner, later)
     draw_bounds(planner, later)
     draw_refining(task, episode, start)
+    draw_roles()
 
 
 def parts(count: int, high: float = _WIDE) -> tuple[Figure, Sequence[Axes]]:
@@ -202,6 +206,20 @@ def draw_refining(task: LightDark, episode: RecordedEpisode, belief: mp.Belief) 
             draw_set(axes, task, middle, rows, COLOURS["high"])
         draw_set(axes, task, middle, before, COLOURS["middle"])
     save(figure, "refine")
+
+
+def draw_roles() -> None:
+    """The colours of what a scene is made of, on light and on dark ground."""
+    roles = get_args(Role)
+    figure, halves = parts(2, high=0.2 * len(roles))
+    for axes, theme in zip(halves, ("light", "dark"), strict=True):
+        colours = palette(theme)
+        axes.set(xlim=(0.0, 4.0), ylim=(len(roles), 0.0), xticks=[], yticks=[], facecolor=colours["ground"])
+        axes.set_title(f"on {theme} ground", fontsize=9)
+        for row, role in enumerate(roles):
+            axes.add_patch(Rectangle((0.2, row + 0.15), 1.2, 0.7, color=colours[role]))
+            axes.text(1.7, row + 0.5, role, color=colours["text"], va="center", fontsize=8)
+    save(figure, "roles")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from toy import Target
 
 import magic_pomdp as mp
 from magic_pomdp import Belief, Budget, run_episode
+from magic_pomdp.core.extras import install_command
 from magic_pomdp.macros import BezierSpace
 from magic_pomdp.magic import MagicPlanner, MagicSettings, load_model
 from magic_pomdp.magic import model as model_module
@@ -308,7 +309,7 @@ def test_without_torch_train_says_what_to_install(run, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     code, _, err = run("train", "tiger")
     assert code == 2
-    assert "pip install 'magic-pomdp[learn]'" in err
+    assert err == f"magic-pomdp: Learning needs torch: {install_command('learn')}.\n"
 
 
 # --------------------------------------------------------------------------------------------------------------- demo

@@ -14,6 +14,7 @@ pytest.importorskip("matplotlib")
 
 from magic_pomdp import Budget  # noqa: E402
 from magic_pomdp.core import registry  # noqa: E402
+from magic_pomdp.core.extras import install_command  # noqa: E402
 from magic_pomdp.learning import TrainSettings  # noqa: E402
 from magic_pomdp.reproducing import doing, tables  # noqa: E402
 from magic_pomdp.reproducing.costs import Times, expected_seconds, time_words  # noqa: E402
@@ -219,7 +220,7 @@ def test_learning_without_torch_is_missing(tmp_path, monkeypatch):
     monkeypatch.setattr(doing, "find_spec", lambda name: None)
     found = Workshop(tmp_path, 0).look([WHOLE])
     assert [piece.name for piece in found.todo] == [SET.name]
-    assert set(found.missing.values()) == {"Learning needs torch: pip install 'magic-pomdp[learn]'."}
+    assert set(found.missing.values()) == {f"Learning needs torch: {install_command('learn')}."}
 
 
 # ----------------------------------------------------------------------------------------------------------- the plan

@@ -29,8 +29,8 @@ from magic_pomdp.show.words import budget_words, label_of, mean_words, number_wo
 OWN = {"stall_rate": Mean(mean=0.0123, stderr=0.002)}
 
 
-def text(table):
-    console = Console(width=200, file=io.StringIO())
+def text(table, width=200):
+    console = Console(width=width, file=io.StringIO())
     console.print(table)
     return console.file.getvalue()
 
@@ -96,6 +96,22 @@ def test_differences_trials_and_measurements_are_told():
     )
     shown = text(bench_table(Bench(processor="Some CPU", repeats=3, measurements=measured)))
     assert all(part in shown for part in ("Some CPU", "12,346 /s", "12.3 /s", "0.00123 s", "–"))
+
+
+def test_differences_name_the_settings_in_which_they_differ():
+    settings = [{"xi": 0.95, "refine": refine} for refine in (0.0, 0.4)]
+    first, other = (an_evaluation(settings=one, label="Macro-DESPOT", macro_length=6) for one in settings)
+    table = difference_table(first, [(other, difference(first, other))])
+    shown = text(table)
+    assert "what Macro-DESPOT, 6, 9 steps, refine 0.0 returns more than" in shown
+    assert "Macro-DESPOT, 6, 9 steps, refine 0.4 " in shown
+    assert "xi" not in shown
+    assert "other code" not in shown
+    first, other = (msgspec.structs.replace(one, code=code) for one, code in ((first, "a"), (other, "b")))
+    assert "refine 0.4, other code" in text(difference_table(first, [(other, difference(first, other))]))
+    narrow = text(table, 80).splitlines()
+    assert max(map(len, narrow)) <= 80
+    assert "…" not in "".join(narrow)
 
 
 def test_an_ablation_is_told_beside_the_paper():

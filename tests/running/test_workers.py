@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from magic_pomdp.core.extras import install_command
 from magic_pomdp.running import where
 from magic_pomdp.running.workers import JobFailed, run_jobs, start_server
 
@@ -216,4 +217,4 @@ def test_the_first_worker_too_leaves_interrupts_to_its_parent(tmp_path):
 def test_without_ray_there_is_a_sentence(run, monkeypatch):
     monkeypatch.setattr(where, "find_spec", lambda name: None)
     code, _, err = run("evaluate", "tiger", "--on", "ray")
-    assert (code, err) == (2, "magic-pomdp: A cluster needs ray: pip install 'magic-pomdp[ray]'.\n")
+    assert (code, err) == (2, f"magic-pomdp: A cluster needs ray: {install_command('ray')}.\n")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from magic_pomdp import Belief, Outcome, make
+from magic_pomdp.core.extras import install_command
 from magic_pomdp.tasks.crowd_driving.gamma import CAR, COS, SIN, SPEED, X, Y
 from magic_pomdp.tasks.crowd_driving.layout import CARS_FROM, PROGRESS, SEEN, STEPS, TRACK
 from magic_pomdp.tasks.crowd_driving.sumo import read_sumo
@@ -122,7 +123,7 @@ def test_fewer_cars_than_the_task_has(task):
 
 def test_missing_parts_are_named(monkeypatch):
     monkeypatch.setattr(entry, "find_spec", lambda module: None if module == "libsumo" else object())
-    with pytest.raises(ValueError, match=r"needs libsumo: pip install 'magic-pomdp\[transfer\]'\.$"):
+    with pytest.raises(ValueError, match=re.escape(f"needs libsumo: {install_command('transfer')}.") + "$"):
         find_other_world("crowd-driving").factory()
 
 

@@ -1,11 +1,13 @@
 """Puck-Push on a table in MuJoCo under a camera: what is seen, what moves how, and what goes wrong."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 from magic_pomdp import Outcome, evaluate, make, run_episode
+from magic_pomdp.core.extras import install_command
 from magic_pomdp.planners import Budget
 from magic_pomdp.running import PlannerFactory
 from magic_pomdp.running.recording import record_episodes
@@ -162,9 +164,8 @@ def test_what_is_missing_is_told_in_a_sentence(monkeypatch):
     rendering.missing_part.cache_clear()
     try:
         monkeypatch.setattr(rendering, "find_spec", lambda name: None)
-        with pytest.raises(
-            ValueError, match=r"^A table under a camera needs mujoco: pip install 'magic-pomdp\[transfer\]'\.$"
-        ):
+        sentence = f"A table under a camera needs mujoco: {install_command('transfer')}."
+        with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
             find_other_world("puck-push").factory()
         monkeypatch.undo()
         rendering.missing_part.cache_clear()

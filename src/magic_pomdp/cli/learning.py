@@ -98,8 +98,8 @@ class AblateSettings:
 def train(
     task: TaskName,
     /,
-    options: TrainOptions,
-    where: Where,
+    learning: TrainOptions,
+    cluster: Where,
     out: Annotated[Path | None, default("FOLDER", "training/…, named after task, length and seed")] = None,
     resume: bool = False,
     parameters: TaskParameters = (),
@@ -111,7 +111,7 @@ def train(
         resume: Go on with the training in that folder.
     """
     need("torch", "Learning", "learn")
-    settings = options.settings()
+    settings = learning.settings()
     from magic_pomdp.core.task import task_name
     from magic_pomdp.learning.learner import Diverged
     from magic_pomdp.learning.state import check_folder
@@ -123,7 +123,7 @@ def train(
     folder = out or Path("training") / file_name(*title.split(", "), between="-").replace(" ", "-")
     check_folder(folder, resume)
     try:
-        with where.jobs(), watch_all(folder, title) as watch:
+        with cluster.jobs(), watch_all(folder, title) as watch:
             trained = run_training(the_task, settings, folder, resume, watch, task)
     except Diverged as error:
         return complain(f"{error} The state before it is saved in {folder}.", WRONG)
@@ -157,12 +157,12 @@ def _verdict(lead: float, stderr: float) -> str:
     )
 
 
-def ablate(task: TaskName, /, options: LearnOptions, settings: AblateSettings, where: Where) -> int:
+def ablate(task: TaskName, /, learning: LearnOptions, settings: AblateSettings, cluster: Where) -> int:
     """Learn with parts left out: train every variant, evaluate all on the same episodes; a table beside the paper's,
     JSON, a plot of the learning curves. Stop it at any time; the same command goes on."""
     need("torch", "Learning", "learn")
     need("matplotlib", "Drawing", "show")
-    train_settings = options.settings(seed=settings.seed)
+    train_settings = learning.settings(seed=settings.seed)
     from magic_pomdp.core.task import task_name
     from magic_pomdp.learning.ablation import CONDITIONINGS, AblationWatch
     from magic_pomdp.learning.ablation import ablate as run_ablation
@@ -187,7 +187,7 @@ def ablate(task: TaskName, /, options: LearnOptions, settings: AblateSettings, w
     the_task = task_from(task, settings.parameters)
     folder = settings.out or Path("training") / file_name(f"ablation-{task_name(the_task)}")
     try:
-        with where.jobs():
+        with cluster.jobs():
             ablation = run_ablation(
                 the_task,
                 train_settings,

@@ -97,11 +97,11 @@ class TuneSettings:
     parameters: TaskParameters = ()
 
 
-def evaluate(task: TaskName, /, planner: PlannerOptions, settings: EvaluateSettings, where: Where) -> int:
+def evaluate(task: TaskName, /, planner: PlannerOptions, settings: EvaluateSettings, cluster: Where) -> int:
     """Run many episodes of a planner in a task; report the return, and save everything as JSON."""
     the_task, factory = task_from(task, settings.parameters), planner.factory()
     path = check_writable(settings.json or default_path(the_task, factory, settings))
-    with where.jobs():
+    with cluster.jobs():
         return finish_evaluation(the_task, factory, settings, path)
 
 
@@ -154,7 +154,7 @@ def report_evaluation(evaluation: "Evaluation", path: Path, code: int) -> int:
     return code or saver.code
 
 
-def compare(task: TaskName, /, settings: CompareSettings, where: Where) -> int:
+def compare(task: TaskName, /, settings: CompareSettings, cluster: Where) -> int:
     """Run every planner on the same episodes with several budgets: tables, JSON, a plot of return against budget."""
     need("matplotlib", "Drawing", "show")
     from magic_pomdp.core.task import task_name
@@ -175,7 +175,7 @@ def compare(task: TaskName, /, settings: CompareSettings, where: Where) -> int:
     folder = make_folder(settings.folder or Path("results") / name)
     check_writable(folder / COMPARISON_FILE)
     cells, saver = len(planners) * len(budgets or BUDGETS), Saver()
-    with where.jobs(), cell_progress(cells, settings.episodes) as (begin, advance):
+    with cluster.jobs(), cell_progress(cells, settings.episodes) as (begin, advance):
         comparison = run_comparison(
             the_task,
             folder,
@@ -217,7 +217,7 @@ def difference(
     return FINE
 
 
-def tune(task: TaskName, /, planner: PlannerOptions, settings: TuneSettings, where: Where) -> int:
+def tune(task: TaskName, /, planner: PlannerOptions, settings: TuneSettings, cluster: Where) -> int:
     """Look for a planner's best settings in a task. Stop it at any time; the same command goes on."""
     need("optuna", "Tuning", "tune")
     from magic_pomdp.core.task import task_name
@@ -229,7 +229,7 @@ def tune(task: TaskName, /, planner: PlannerOptions, settings: TuneSettings, whe
     name = f"{file_name(*parts, between='-')}.journal"
     path = check_writable(settings.file or make_folder(Path("results")) / name)
     try:
-        with where.jobs(), trial_progress(settings.trials) as advance:
+        with cluster.jobs(), trial_progress(settings.trials) as advance:
             tuning = run_search(
                 the_task,
                 factory,

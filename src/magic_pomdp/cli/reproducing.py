@@ -62,7 +62,7 @@ def reproduce(
     /,
     *,
     settings: ReproduceSettings,
-    where: Where,
+    cluster: Where,
 ) -> int:
     """Make the paper's tables and figures again, trainings included, the paper's numbers beside ours: a page, and the
     same as Markdown. Stop it at any time; the same command goes on."""
@@ -73,7 +73,7 @@ def reproduce(
     effort = _effort(settings)
     chosen = choose_tables(tables, effort)
     folder = settings.out or Path("results") / f"reproduction-{effort.name}"
-    with where.jobs():
+    with cluster.jobs():
         if settings.dry_run:
             return _tell(chosen, Workshop(folder, settings.workers))
         check_writable(make_folder(folder) / "reproduction.html")

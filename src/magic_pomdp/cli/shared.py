@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from magic_pomdp.core.extras import install_command
 from magic_pomdp.core.saving import save_elsewhere
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def need(module: str, what: str, extra: str) -> None:
     from importlib.util import find_spec
 
     if find_spec(module) is None:
-        raise ValueError(f"{what} needs {module}: pip install 'magic-pomdp[{extra}]'.")
+        raise ValueError(f"{what} needs {module}: {install_command(extra)}.")
 
 
 @contextmanager

@@ -83,7 +83,7 @@ class IdentifySettings:
 
 
 def transfer(
-    task: TransferTask, /, planner: PlannerOptions, world: WorldOptions, settings: TransferSettings, where: Where
+    task: TransferTask, /, planner: PlannerOptions, world: WorldOptions, settings: TransferSettings, cluster: Where
 ) -> int:
     """Run many episodes of a planner in another world than the task's simulator; report the return beside what is
     published, and save everything as JSON."""
@@ -97,7 +97,7 @@ def transfer(
     changed = _changed(make_world.settings)
     marks = ("transfer", *([] if origin else ["not-identified"]), *changed)
     path = check_writable(settings.json or default_path(the_task, factory, settings, marks))
-    with where.jobs():
+    with cluster.jobs():
         if settings.record is None:
             return finish_evaluation(the_task, factory, settings, path, make_world)
         check_writable(settings.record)

@@ -42,39 +42,58 @@ class Circle(msgspec.Struct, frozen=True, tag_field="kind", tag="circle"):
     """Filled, or only its edge."""
 
     x: float
+    """Where its middle is, from left to right."""
     y: float
+    """Where its middle is, upwards."""
     radius: _Length
+    """From the middle to the edge."""
     role: _Paint = "obstacle"
+    """What it is, or a colour."""
     filled: bool = True
+    """False for its edge alone."""
 
 
 class Polygon(msgspec.Struct, frozen=True, tag_field="kind", tag="polygon"):
     """Corners as seen from (x, y), turned by a heading in radians. Filled, or only its edge."""
 
     points: Points
+    """The corners."""
     role: _Paint = "obstacle"
+    """What it is, or a colour."""
     filled: bool = True
+    """False for its edge alone."""
     x: float = 0.0
+    """Where the corners are seen from, from left to right."""
     y: float = 0.0
+    """Where the corners are seen from, upwards."""
     heading: float = 0.0
+    """Radians, from the first axis towards the second."""
 
 
 class Line(msgspec.Struct, frozen=True, tag_field="kind", tag="line"):
     """From point to point, so many pixels wide."""
 
     points: Points
+    """Where it leads."""
     role: _Paint = "obstacle"
+    """What it is, or a colour."""
     width: _Length = 2.0
+    """In pixels."""
     dashed: bool = False
+    """Whether it has gaps."""
 
 
 class Text(msgspec.Struct, frozen=True, tag_field="kind", tag="text"):
     """A word or two around a point."""
 
     x: float
+    """Where its middle is, from left to right."""
     y: float
+    """Where its middle is, upwards."""
     text: _Words
+    """At most 1,000 letters."""
     role: _Paint = "text"
+    """What it is, or a colour."""
 
 
 Shape = Circle | Polygon | Line | Text
@@ -103,8 +122,11 @@ class Track(msgspec.Struct, frozen=True):
     """Two numbers of a state that are the coordinates of something."""
 
     x: _Index
+    """The number that is its coordinate from left to right."""
     y: _Index
+    """The number that is its coordinate upwards."""
     role: _Paint = "belief"
+    """What it is, or a colour."""
 
 
 class Handle(msgspec.Struct, frozen=True):

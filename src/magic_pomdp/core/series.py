@@ -27,6 +27,17 @@ ROOT_HALF = int(np.float64(math.sqrt(0.5)).view(np.int64))
 LARGEST_POWER = 708.0
 """Of e, that is still a number."""
 
+__all__ = [
+    "arccosine",
+    "arcsine",
+    "direction",
+    "exponential",
+    "logarithm",
+    "power_series",
+    "sin_cos",
+    "sin_cos_within",
+]
+
 
 def _fit_arccosine() -> tuple[float, ...]:
     """Of arccos(x) / √(1 − x), which is smooth, for x from 0 to 1."""

@@ -25,7 +25,8 @@ from magic_pomdp.core.settings import Settings
 
 @dataclass_transform(frozen_default=True)
 class Task(Parametrised, PlanningHints, LearningHints, Look):
-    """A partially observable task. Derive from it and write five functions; docs/your-own-task.md is a tutorial.
+    """A partially observable task. Derive from it and write five functions: the documentation's tutorial, "Your own
+    task", does so line by line.
 
     `draw_state`, `step`, `log_likelihood` and `upper_bound` are compiled with the planner; `self` gives them
     parameters, numbers of the class and other methods. `actions` is ordinary Python. A task that knows something at

@@ -9,11 +9,13 @@
 To import this package registers an environment for every task that has a name. docs/gymnasium.md is a guide.
 """
 
+from magic_pomdp.core.extras import install_command as _install_command
+
 try:
     import gymnasium as _gymnasium  # noqa: F401
 except ModuleNotFoundError as _error:
     raise ModuleNotFoundError(
-        "magic_pomdp.gym needs the library gymnasium: install it with `pip install 'magic-pomdp[gym]'`.",
+        f"magic_pomdp.gym needs the library gymnasium: install it with `{_install_command('gym')}`.",
         name="gymnasium",
     ) from _error
 

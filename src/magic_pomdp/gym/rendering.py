@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from magic_pomdp.core.extras import install_command
 from magic_pomdp.core.scene import plain_scene, plain_shapes
 from magic_pomdp.core.task import Task
 
@@ -29,7 +30,7 @@ def check_render_mode(task: Task, mode: str | None) -> str | None:
     if not has_look(task):
         raise ValueError(f"{type(task).__name__} has no look: write scene(self, context).")
     if find_spec("matplotlib") is None:
-        raise ValueError("Rendering needs the library matplotlib: install it with `pip install 'magic-pomdp[show]'`.")
+        raise ValueError(f"Rendering needs the library matplotlib: install it with `{install_command('show')}`.")
     return mode
 
 

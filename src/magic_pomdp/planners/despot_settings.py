@@ -27,7 +27,7 @@ class DespotSettings(PlannerSettings):
     )
     xi: float = setting(
         0.95,
-        "ξ, the share of the root's gap that a trial leaves alone.",
+        "ξ, the share of the root's gap that a trial leaves alone: the larger, the shorter are trials.",
         short="xi",
         above=0.0,
         at_most=1.0,

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from magic_pomdp.core.extras import install_command
 from magic_pomdp.core.reading import Damaged
 from magic_pomdp.core.registry import make
 from magic_pomdp.core.saving import make_folder
@@ -341,7 +342,7 @@ def _unable(piece: Work) -> str:
     """Why something cannot be done here, with what to install; "" if it can."""
     needed = [*_needed(piece), piece]
     if any(isinstance(one, Training) for one in needed) and find_spec("torch") is None:
-        return "Learning needs torch: pip install 'magic-pomdp[learn]'."
+        return f"Learning needs torch: {install_command('learn')}."
     row = piece.row if isinstance(piece, Scenes) else piece
     if isinstance(row, Row) and row.transferred:
         try:

@@ -35,6 +35,9 @@ class Difference:
         return self.mean / self.stderr
 
 
+_SAME_NAME = " A subclass that only plans better in the same task keeps its name."
+
+
 def difference(first: Evaluation, second: Evaluation) -> Difference:
     """Compare two evaluations on the episodes that both have run; a ValueError if they have none in common."""
     shared = first.task_parameters.keys() & second.task_parameters.keys()  # an older result may lack a parameter
@@ -44,7 +47,7 @@ def difference(first: Evaluation, second: Evaluation) -> Difference:
         if known != other:
             raise ValueError(
                 f"The evaluations have another {name.replace('_', ' ')} each ({known} and {other}), so their episodes "
-                "do not compare."
+                f"do not compare.{_SAME_NAME if name == 'task' else ''}"
             )
     mine, others = ({record.episode: record for record in found.records} for found in (first, second))
     both = sorted(mine.keys() & others.keys())

@@ -15,6 +15,7 @@ import numba
 from magic_pomdp import __version__
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.caching import is_whole, kept_files
+from magic_pomdp.core.extras import install_command
 from magic_pomdp.core.machine import available_cores
 from magic_pomdp.core.randomness import new_stream
 from magic_pomdp.core.registry import make, task_names
@@ -25,8 +26,16 @@ from magic_pomdp.running.evaluating import warm_up
 from magic_pomdp.running.factory import PlannerFactory, able_planners
 from magic_pomdp.running.world import draw_beginning
 
-OPTIONAL = {"matplotlib": "drawing", "torch": "learning"}
-"""Packages that only some parts need."""
+OPTIONAL = {
+    "matplotlib": ("drawing", "show"),
+    "websockets": ("play", "show"),
+    "imageio_ffmpeg": ("video", "show"),
+    "torch": ("learning", "learn"),
+    "optuna": ("tune", "tune"),
+    "gymnasium": ("magic_pomdp.gym", "gym"),
+    "ray": ("a cluster", "ray"),
+}
+"""Packages that only some parts need: which, and the extra that brings them."""
 ROOM = 1_000_000
 """Bytes that the compile cache should at least have room for."""
 
@@ -48,7 +57,7 @@ def examine() -> list[Check]:
         Check("Python", platform.python_version()),
         Check("magic-pomdp", __version__),
         *(Check(name, metadata.version(name)) for name in ("numba", "llvmlite", "numpy")),
-        *(_optional(name, use) for name, use in OPTIONAL.items()),
+        *(_optional(name, use, extra) for name, (use, extra) in OPTIONAL.items()),
         *_worlds(),
         Check("processor", cpu_name()),
         Check("cores available", str(available_cores())),
@@ -86,9 +95,9 @@ def cpu_name() -> str:
     return platform.processor() or platform.machine()
 
 
-def _optional(name: str, use: str) -> Check:
+def _optional(name: str, use: str, extra: str) -> Check:
     if find_spec(name) is None:
-        return Check(name, f"not installed (only {use} needs it)")
+        return Check(name, f"not installed (only {use} needs it: {install_command(extra)})")
     return Check(name, metadata.version(name))
 
 

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from magic_pomdp.core.extras import install_command
 from magic_pomdp.core.machine import available_cores
 from magic_pomdp.core.reading import in_short
 from magic_pomdp.running.node import NOT_FOUND, OTHER_SOFTWARE, NodeWorker, software
@@ -58,7 +59,7 @@ def connected(address: str | None) -> Iterator["RayCluster"]:
 def _connect(address: str) -> None:
     version = tuple(int(part) for part in ray.__version__.split(".")[:2])
     if version < _OLDEST:
-        raise ValueError(f"Ray {ray.__version__} is too old: pip install 'magic-pomdp[ray]'.")
+        raise ValueError(f"Ray {ray.__version__} is too old: {install_command('ray')}.")
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
     try:
         if address == _ANY:

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
+from magic_pomdp.core.extras import install_command
 from magic_pomdp.core.machine import available_cores
 
 
@@ -58,7 +59,7 @@ def on_ray(address: str | None = None) -> Iterator[None]:
     and the workers of trainings. `address` is that of the cluster's head, HOST:PORT. Without one it is the cluster to
     which this machine belongs or, if there is none, one of this machine alone, which ends with the block."""
     if find_spec("ray") is None:
-        raise ValueError("A cluster needs ray: pip install 'magic-pomdp[ray]'.")
+        raise ValueError(f"A cluster needs ray: {install_command('ray')}.")
     from magic_pomdp.running.ray_cluster import connected  # so late, for nobody else needs it
 
     with connected(address) as cluster, jobs_on(cluster):

@@ -11,8 +11,9 @@ from magic_pomdp.results.training import Ablation
 from magic_pomdp.results.tuning import Tuning
 from magic_pomdp.running.difference import Difference
 from magic_pomdp.show.columns import shown_columns
+from magic_pomdp.show.naming import variant_words
 from magic_pomdp.show.published import PAPER, published, published_task
-from magic_pomdp.show.terminal import PlainTable
+from magic_pomdp.show.terminal import PlainTable, plain_text
 from magic_pomdp.show.words import budget_words, label_of, mean_words, number_words
 
 
@@ -36,19 +37,26 @@ def evaluation_table(evaluation: Evaluation) -> PlainTable:
 
 def difference_table(first: Evaluation, others: Sequence[tuple[Evaluation, Difference]]) -> PlainTable:
     """One row an evaluation that another one is compared with."""
-    title = f"{first.task}, seed {first.seed}: what {_who(first)} returns more than"
-    columns = ("", "difference", "in s.e.", "episodes", "returns", "succeed alone")
-    table = PlainTable(*(Column(name, no_wrap=name in columns[:4]) for name in columns), title=title)
+    everyone = [first, *(other for other, _ in others)]
+    title = f"{first.task}, seed {first.seed}: what {_who_among(first, everyone)} returns more than"
+    figures = ("difference", "in s.e.", "episodes", "returns", "succeed alone")
+    table = PlainTable(Column("", overflow="fold"), *(Column(name, no_wrap=True) for name in figures), title=title)
     for other, found in others:
+        code = "other code" if other.code and first.code and other.code != first.code else ""
         table.add_texts(
-            _who(other),
+            ", ".join(part for part in (_who_among(other, everyone), code) if part),
             mean_words(found.mean, found.stderr, 1),
             number_words(found.standard_errors, 1),
             str(found.episodes),
-            f"{number_words(found.first, 1)} and {number_words(found.second, 1)}",
+            plain_text(number_words(found.first, 1), f"and {number_words(found.second, 1)}"),
             f"{found.only_first} and {found.only_second}",
         )
     return table
+
+
+def _who_among(evaluation: Evaluation, everyone: Sequence[Evaluation]) -> str:
+    """A planner, its length and its budget, and in what else it differs from others of that planner."""
+    return ", ".join(part for part in (_who(evaluation), variant_words(evaluation, everyone)) if part)
 
 
 def tuning_table(tuning: Tuning, rows: int = 10) -> PlainTable:

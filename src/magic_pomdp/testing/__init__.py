@@ -39,8 +39,8 @@ from magic_pomdp.testing.upper_bound import check_bound_within, check_upper_boun
 
 __all__ = ["Finding", "check_planner", "check_task"]
 
-_STAGES: tuple[tuple[Callable[[Task, Record], Iterator[Finding]], ...], ...] = (
-    (
+_STAGES: dict[str, tuple[Callable[[Task, Record], Iterator[Finding]], ...]] = {
+    "what the functions do in plain Python": (
         check_repeatable,
         check_absorbing,
         check_unobserved,
@@ -51,20 +51,28 @@ _STAGES: tuple[tuple[Callable[[Task, Record], Iterator[Finding]], ...], ...] = (
         check_statistics,
         check_look,
     ),
-    (check_compiles,),
-    (check_agreement, check_side_by_side),
-    (check_long_run,),
-    (check_likelihood, check_upper_bound),
-    (check_bound_within,),
-)
+    "whether they compile": (check_compiles,),
+    "whether they then do the same": (check_agreement, check_side_by_side),
+    "a million steps": (check_long_run,),
+    "whether likelihood and upper bound agree with step": (check_likelihood, check_upper_bound),
+    "whether bound_within does": (check_bound_within,),
+}
+_PARTS = 1 + len(_STAGES)
+"""Of a check: episodes, and what is looked at in them."""
 
 
-def check_task(task: Task | type[Task]) -> list[Finding]:
-    """Everything that is wrong with a task (an object, or a class to be used with its default parameters)."""
+def tell_nobody(what: str, number: int, count: int) -> None:
+    """Before each stage: nothing."""
+
+
+def check_task(task: Task | type[Task], tell: Callable[[str, int, int], None] = tell_nobody) -> list[Finding]:
+    """Everything that is wrong with a task (an object, or a class to be used with its default parameters). It may take
+    minutes: `tell` is told what is looked at now, which number that has, and how many there are."""
     task_class = task if isinstance(task, type) else type(task)
     findings = list(check_class(task_class))
     if findings:
         return findings
+    tell("some episodes in plain Python", 1, _PARTS)
     try:
         with np.errstate(all="ignore"):  # compiled code divides by zero and overflows in silence, too
             task = _with_defaults(task) if isinstance(task, type) else task
@@ -73,7 +81,8 @@ def check_task(task: Task | type[Task]) -> list[Finding]:
                 return findings
             task = checked(task)
             record = random_episodes(task)
-            for stage in _STAGES:
+            for number, (what, stage) in enumerate(_STAGES.items(), start=2):
+                tell(what, number, _PARTS)
                 findings = [finding for check in stage for finding in check(task, record)]
                 if findings:
                     return findings

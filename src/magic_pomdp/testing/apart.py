@@ -3,20 +3,32 @@
 import math
 import signal
 import time
+from collections.abc import Callable
 from multiprocessing.connection import Connection
+from typing import NamedTuple
 
 import numba
 
 from magic_pomdp.core.task import Task
 from magic_pomdp.running.workers import JobFailed, describe_error, follow_parent, start_process, start_server
-from magic_pomdp.testing import check_task, finding
+from magic_pomdp.testing import check_task, finding, tell_nobody
 from magic_pomdp.testing.finding import Finding
 
 _NEWS = 1.0
 """Seconds after which a check that goes on calling the same function says so."""
 
 
-def check_task_apart(task: Task, longest: float = math.inf) -> list[Finding]:
+class _Stage(NamedTuple):
+    """The message that a stage of the check begins."""
+
+    what: str
+    number: int
+    of: int
+
+
+def check_task_apart(
+    task: Task, longest: float = math.inf, tell: Callable[[str, int, int], None] = tell_nobody
+) -> list[Finding]:
     """`check_task` in another process. There numba looks at the indices of all arrays, those of helper functions, too.
     No call may last `longest` seconds, nor what the checks themselves grant it."""
     start_server()
@@ -29,6 +41,9 @@ def check_task_apart(task: Task, longest: float = math.inf) -> list[Finding]:
                 return message
             if isinstance(message, str):
                 raise JobFailed(f"The check itself failed with {message}.")
+            if isinstance(message, _Stage):
+                tell(*message)
+                continue
             name, patience = message[0], min(message[1], longest)
         seen = f"it has not returned for {patience:.0f} s"
         return [Finding(name, seen, "that every call ends", "Look for a loop whose end is never reached")]
@@ -59,6 +74,6 @@ def _check(to_parent: Connection, task: Task) -> None:
 
     finding.on_call = say
     try:
-        to_parent.send(check_task(task))
+        to_parent.send(check_task(task, lambda *stage: to_parent.send(_Stage(*stage))))
     except Exception as error:
         to_parent.send(describe_error(error))

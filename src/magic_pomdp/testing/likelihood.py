@@ -7,6 +7,9 @@ state and the mean score under these probabilities have the same expectation. Tw
 itself, which tells a likelihood that is too sharp or too flat, and the resemblance of the observation to another that
 a state close to k has produced, which tells a likelihood that overlooks something. Bernstein's inequality bounds the
 chance that a right likelihood is accused.
+
+Which states are close together must not follow from what they showed. A state that keeps what the robot has observed
+tells that; its task writes `condition`, and closeness is then that of the states before the action.
 """
 
 import math
@@ -35,6 +38,10 @@ _SHARPNESS = 10.0
 _FALSE_ALARM = 1e-9
 """Largest chance that one of the scores accuses a likelihood that is right."""
 
+_KEPT = (
+    ". If the state keeps what was observed, write condition, which notes the observation that it is given: else every "
+    "particle remembers an observation that nobody made"
+)
 _ADVICE = (
     "Compare it with how step makes the observation: the same noise, the same quantities, every element, "
     "and the state after the action"
@@ -90,17 +97,26 @@ def check_likelihood(task: Task, record: Record) -> Iterator[Finding]:
             resemblance[which].add(_resemblance(observations[candidates], observations[twins]), probabilities)
     for balance in calibration:
         if balance.accuses:
-            yield _miscalibrated(balance)
+            yield _miscalibrated(balance, _advice(task))
             return
     if any(balance.accuses for balance in resemblance):
         seen = (
             "observations tell more about the state than it accounts for: something that step puts into the "
             "observation is missing from it or different"
         )
-        yield Finding("log_likelihood", seen, "ln p(observation | state after the action)", _ADVICE)
+        yield Finding("log_likelihood", seen, "ln p(observation | state after the action)", _advice(task))
 
 
-def _miscalibrated(balance: Balance) -> Finding:
+def _conditions(task: Task) -> bool:
+    """Whether the task says itself what an observation makes of a state."""
+    return type(task).condition is not Task.condition
+
+
+def _advice(task: Task) -> str:
+    return _ADVICE if _conditions(task) else _ADVICE + _KEPT
+
+
+def _miscalibrated(balance: Balance, advice: str) -> Finding:
     seen = (
         f"among {_GROUP} candidate states, it gave the one that really produced the observation a probability of "
         f"{balance.true / balance.count:.3f} on average, but was itself {balance.claimed / balance.count:.3f} sure "
@@ -111,7 +127,7 @@ def _miscalibrated(balance: Balance) -> Finding:
         if balance.true > balance.claimed
         else "it is too sharp, as if the noise were smaller, or looks at something else"
     )
-    return Finding("log_likelihood", seen, "two equal numbers", f"Compared with step, {direction}. {_ADVICE}")
+    return Finding("log_likelihood", seen, "two equal numbers", f"Compared with step, {direction}. {advice}")
 
 
 def populations(task: Task, rng: np.random.Generator) -> Iterator[Population]:
@@ -131,11 +147,12 @@ def populations(task: Task, rng: np.random.Generator) -> Iterator[Population]:
             observations = np.full((count, task.observation_size), np.nan)
             arguments = {"context": contexts[:count], "state": states, "action": np.repeat(action[None], count, axis=0)}
             arguments |= {"random": _streams(rng, count), "observation": observations}
+            before = states.copy()
             running = run(task, "step", arguments)[:, 1] == Outcome.RUNNING
-            states, observations = states[running], observations[running]
+            before, states, observations = before[running], states[running], observations[running]
             if len(states) < 2 * _GROUP:
                 break
-            order = _near_together(states)
+            order = _near_together(before if _conditions(task) else states)
             yield Population(contexts[0], action, states[order], observations[order])
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from importlib.util import find_spec
 
+from magic_pomdp.core.extras import install_command
 from magic_pomdp.core.settings import Settings, setting
 from magic_pomdp.core.task import Task
 from magic_pomdp.results.identification import FittedParameter
@@ -32,7 +33,7 @@ def missing() -> str:
     packages = [package for module, package in _PARTS.items() if find_spec(module) is None]
     if not packages:
         return ""
-    return f"Crowd-Driving in SUMO needs {', '.join(packages)}: pip install 'magic-pomdp[transfer]'."
+    return f"Crowd-Driving in SUMO needs {', '.join(packages)}: {install_command('transfer')}."
 
 
 def make(task: Task, settings: SumoSettings) -> World:

@@ -5,6 +5,8 @@ import warnings
 from functools import cache
 from importlib.util import find_spec
 
+from magic_pomdp.core.extras import install_command
+
 _PACKAGES = {"mujoco": "mujoco", "cv2": "opencv-python-headless"}
 _NO_OPENGL = (
     "The camera needs OpenGL without a screen, and there is none here: install EGL or OSMesa (Debian: libegl1 with "
@@ -17,7 +19,7 @@ def missing_part() -> str:
     """A sentence that says what to install before a camera can see anything; "" if all is there."""
     for module, package in _PACKAGES.items():
         if find_spec(module) is None:
-            return f"A table under a camera needs {package}: pip install 'magic-pomdp[transfer]'."
+            return f"A table under a camera needs {package}: {install_command('transfer')}."
     try:
         import mujoco
 
