@@ -26,6 +26,7 @@ NO_ROOM, UNKNOWN = -1, -1
 LARGEST_EXPONENT = 300.0
 """A state is at most e to this times as likely as the first of its collection; a million of them still add up."""
 SCORES_IN_LINE = CACHE_LINE // SCORE.itemsize
+WEIGHTS_IN_LINE = CACHE_LINE // 8
 
 
 @kernel
@@ -301,8 +302,10 @@ def expect_node(tree, node):
 
 @inlined
 def expect_state(tree, node, share):
-    """Ask for the state that will probably be found."""
+    """Ask for the state that will probably be found, and for the weights around its own."""
     row = likely_row(node, share)
+    prefetch(tree.weights, row - WEIGHTS_IN_LINE)
     prefetch(tree.weights, row)
+    prefetch(tree.weights, row + WEIGHTS_IN_LINE)
     prefetch(tree.states, row)
     prefetch(tree.states, row + 1)

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 from magic_pomdp.core.clock import is_late
 from magic_pomdp.core.compiling import inlined, search_kernel
+from magic_pomdp.core.memory import prefetch
 from magic_pomdp.core.outcome import Outcome
 from magic_pomdp.core.randomness import integer, uniform
-from magic_pomdp.core.views import borrow, copy_numbers
+from magic_pomdp.core.views import borrow, copy_numbers, local_task
 from magic_pomdp.planners.pomcpow_growth import (
     NO_ROOM,
     UNKNOWN,
@@ -61,13 +62,18 @@ def extend(task, context, actions, rules, tree, particles, step_limit, deadline)
     """Run simulations until so many primitive steps are simulated, or a deadline has come. True if it ended because the
     tree is full."""
     context, actions, tree, particles = borrow((context, actions, tree, particles), task)
+    task = local_task(task)
     counters, state = tree.counters[0], present_state(task, tree)
     while counters.trials == 0 or counters.steps < step_limit:
         if counters.trials % LOOKS == LOOKS - 1 and is_late(deadline):
             break
-        copy_numbers(len(state), particles[integer(tree.random, len(particles))], state)
+        drawn = integer(tree.random, len(particles))
+        prefetch(particles, drawn)
+        prefetch(particles, drawn + 1)
         expect_growth(tree)
-        simulate(task, context, actions, rules, tree)
+        promising = expect_branch(rules, tree, tree.nodes[ROOT])
+        copy_numbers(len(state), particles[drawn], state)
+        simulate(task, context, actions, rules, tree, promising)
         counters.trials += 1
         if counters.full:
             return True
@@ -75,13 +81,13 @@ def extend(task, context, actions, rules, tree, particles, step_limit, deadline)
 
 
 @inlined
-def simulate(task, context, actions, rules, tree):
-    """One simulation from the root, beginning with the present state."""
+def simulate(task, context, actions, rules, tree, promising):
+    """One simulation from the root, beginning with the present state. The root's most promising branch is known."""
     state, observation = present_state(task, tree), present_observation(task, tree)
     index, length, rest = ROOT, 0, 0.0
     while length < rules.horizon:
         node = tree.nodes[index]
-        taken = widen_actions(task, context, actions, rules, tree, node)
+        taken = widen_actions(task, context, actions, rules, tree, node, promising)
         if taken == NO_ROOM:
             break
         branch, action = tree.branches[taken], tree.actions[taken]
@@ -112,6 +118,7 @@ def simulate(task, context, actions, rules, tree):
         share = uniform(tree.random)
         expect_state(tree, child, share)
         add_state(task, tree, child, reward, value)
+        promising = expect_branch(rules, tree, child)
         row = find_state(tree, child, share)
         copy_numbers(len(state), tree.states[row], state)
         tree.path_rewards[length - 1] = tree.states[row, len(state)]
@@ -145,8 +152,9 @@ def step_again(task, context, action, tree, index, reward):
 
 
 @inlined
-def widen_actions(task, context, actions, rules, tree, node):
-    """The branch to take: of a new action if the node was visited often enough, else the most promising one."""
+def widen_actions(task, context, actions, rules, tree, node, promising):
+    """The branch to take: of a new action if the node was visited often enough, else the most promising one, which is
+    known unless a new action was due."""
     if node.visits >= node.next_action_at:
         action = drawn_action(task, tree)
         if rules.guided_actions > 0.0 and uniform(tree.random) < rules.guided_actions:
@@ -157,7 +165,18 @@ def widen_actions(task, context, actions, rules, tree, node):
             index = add_branch(task, tree, node)
             node.next_action_at = visits_needed(node.branch_count, rules.action_widening, rules.action_exponent)
             return index
-    return most_promising_branch(rules, tree, node)
+    return promising if promising != UNKNOWN else most_promising_branch(rules, tree, node)
+
+
+@inlined
+def expect_branch(rules, tree, node):
+    """The most promising branch of a node, asked for before it is needed; UNKNOWN if a new action is due."""
+    if node.visits >= node.next_action_at:
+        return UNKNOWN
+    index = most_promising_branch(rules, tree, node)
+    prefetch(tree.branches, index)
+    prefetch(tree.actions, index)
+    return index
 
 
 @inlined

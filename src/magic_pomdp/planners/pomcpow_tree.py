@@ -25,7 +25,7 @@ STATE_BYTES = 1 << 30
 
 BRANCHES, CHILDREN, STATES = range(3)
 """The arenas."""
-BRANCH_ROOM, CHILD_ROOM, STATE_ROOM = 4, 2, 2
+BRANCH_ROOM, CHILD_ROOM, STATE_ROOM = 4, 1, 1
 """Rows of the smallest block of each."""
 SIZES = 32
 """How many sizes of blocks there can be, each twice the one before."""
