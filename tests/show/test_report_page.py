@@ -80,7 +80,7 @@ def open_report(browser, path, width=1440, theme="light"):
 def test_everything_stored_is_read(ablation):
     found = read_results([STORED, CURVES, ablation.parent, STORED])
     assert len(found.evaluations) == len(
-        [*STORED.glob("*_*.json"), *STORED.glob("classic/*.json")]
+        [*STORED.glob("*_*.json"), *STORED.glob("classic/*.json"), *STORED.glob("transfer/*.json")]
     )  # what comes twice is there once
     assert (len(found.benches), len(found.ablations), len(found.curves)) == (2, 1, 2)
     assert {"crowd-driving", "light-dark", "puck-push", "tag", "vdp-tag"} < set(found.tasks())
