@@ -4,11 +4,11 @@ import dataclasses
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import tyro
 
-from magic_pomdp.cli.options import DeclaredOptions, default, options_of, with_options
+from magic_pomdp.cli.options import DeclaredOptions, default, given_options, options_of, with_options
 from magic_pomdp.cli.shared import (
     FINE,
     INTERRUPTED,
@@ -26,6 +26,8 @@ from magic_pomdp.cli.shared import (
 from magic_pomdp.cli.where import Where
 
 if TYPE_CHECKING:
+    from magic_pomdp.core.task import Task
+    from magic_pomdp.learning.recipes import RecipeName
     from magic_pomdp.learning.settings import TrainSettings
     from magic_pomdp.magic.model import Model
     from magic_pomdp.show.terminal import PlainTable
@@ -40,11 +42,17 @@ _COMPARED = ("seed", "conditioning", "critic")
 class TrainOptions(DeclaredOptions):
     """How to train."""
 
+    given: ClassVar[frozenset[str]] = frozenset()
+    """Settings that the command line names."""
+
     @classmethod
     def declared(cls, arguments: list[str]) -> type[Self]:
         from magic_pomdp.learning.settings import TrainSettings
 
-        return with_options(cls, options_of(TrainSettings, cls._without()))
+        options = options_of(TrainSettings, cls._without())
+        made = with_options(cls, options)
+        made.given = given_options(arguments, [name for name, *_ in options])
+        return made
 
     @classmethod
     def _without(cls) -> tuple[str, ...]:
@@ -55,6 +63,12 @@ class TrainOptions(DeclaredOptions):
         from magic_pomdp.learning.settings import TrainSettings
 
         return TrainSettings(**dataclasses.asdict(self), **others)
+
+    def of_recipe(self, name: "RecipeName", task: "Task") -> "TrainSettings":
+        """What to train with by a recipe, which stands where the command line says nothing."""
+        from magic_pomdp.learning.recipes import recipe
+
+        return recipe(name, task, **{name: getattr(self, name) for name in self.given})
 
 
 @dataclass(frozen=True)
@@ -78,6 +92,9 @@ class AblateSettings:
     changes: Annotated[tuple[str, ...], tyro.conf.arg(name="with", metavar="NAME=VALUE")] = ()
     """Any other setting of a training that is to be compared with its value for all, such as batch=64; can be
     repeated, and makes one more training of each."""
+    ladder: bool = False
+    """Compare the paper's recipe with ours instead: each rung takes over one of our changes, on top of the rung before.
+    Options that are given hold on all rungs."""
     seeds: int = 1
     """Trainings of each."""
     seed: int = 0
@@ -88,7 +105,7 @@ class AblateSettings:
     """Whose episodes they are."""
     seconds: Annotated[float | None, default("FLOAT", "the task's own, mostly 0.1")] = None
     """Budget of a plan in these, in seconds."""
-    steps: Annotated[int | None, default("INT", "none")] = None
+    steps: Annotated[int | None, default("INT", "none; with --ladder, the paper's")] = None
     """Budget of a plan in primitive steps instead."""
     out: Annotated[Path | None, default("FOLDER", "training/ablation-…, named after the task")] = None
     """Where trainings, results and the plot go. What is finished there is not run again."""
@@ -100,6 +117,7 @@ def train(
     /,
     options: TrainOptions,
     where: Where,
+    recipe: Literal["ours", "paper"] = "ours",
     out: Annotated[Path | None, default("FOLDER", "training/…, named after task, length and seed")] = None,
     resume: bool = False,
     parameters: TaskParameters = (),
@@ -107,11 +125,11 @@ def train(
     """Learn macro-actions for a task. Ctrl-C saves, and the same command with --resume goes on.
 
     Args:
+        recipe: Whose settings stand where no option says otherwise: ours, as shown here, or the paper's.
         out: Where checkpoints, metrics, the learning curve and the best generator go.
         resume: Go on with the training in that folder.
     """
     need("torch", "Learning", "learn")
-    settings = options.settings()
     from magic_pomdp.core.task import task_name
     from magic_pomdp.learning.learner import Diverged
     from magic_pomdp.learning.state import check_folder
@@ -119,6 +137,7 @@ def train(
     from magic_pomdp.learning.watching import watch_all
 
     the_task = task_from(task, parameters)
+    settings = options.of_recipe(recipe, the_task)
     title = f"{task_name(the_task)}, length {settings.length_in(the_task)}, seed {settings.seed}"
     folder = out or Path("training") / file_name(*title.split(", "), between="-").replace(" ", "-")
     check_folder(folder, resume)
@@ -162,11 +181,14 @@ def ablate(task: TaskName, /, options: LearnOptions, settings: AblateSettings, w
     JSON, a plot of the learning curves. Stop it at any time; the same command goes on."""
     need("torch", "Learning", "learn")
     need("matplotlib", "Drawing", "show")
+    if settings.ladder and (settings.conditionings or settings.critics or settings.changes):
+        raise ValueError("A ladder has its own rungs to compare: leave out --conditionings, --critics and --with.")
     train_settings = options.settings(seed=settings.seed)
     from magic_pomdp.core.task import task_name
     from magic_pomdp.learning.ablation import CONDITIONINGS, AblationWatch
     from magic_pomdp.learning.ablation import ablate as run_ablation
     from magic_pomdp.learning.learner import Diverged
+    from magic_pomdp.learning.recipes import ladder, paper_budget
     from magic_pomdp.learning.watching import watch_all
     from magic_pomdp.planners.plan import Budget
     from magic_pomdp.show.curves import draw_curves
@@ -185,7 +207,11 @@ def ablate(task: TaskName, /, options: LearnOptions, settings: AblateSettings, w
         evaluation = staticmethod(episode_progress)
 
     the_task = task_from(task, settings.parameters)
-    folder = settings.out or Path("training") / file_name(f"ablation-{task_name(the_task)}")
+    rungs = ladder(the_task, train_settings, options.given) if settings.ladder else ()
+    if settings.ladder and not given:
+        budget = paper_budget(the_task)
+    kind = "ladder" if settings.ladder else "ablation"
+    folder = settings.out or Path("training") / file_name(f"{kind}-{task_name(the_task)}")
     try:
         with where.jobs():
             ablation = run_ablation(
@@ -201,13 +227,14 @@ def ablate(task: TaskName, /, options: LearnOptions, settings: AblateSettings, w
                 Shown(),
                 task,
                 settings.changes,
+                rungs,
             )
     except KeyboardInterrupt:
         return complain(f"Interrupted; {folder} keeps what was reached, and the same command goes on.", INTERRUPTED)
     except Diverged as error:
         return complain(f"{error} The state before it is saved in {folder}.", WRONG)
     show(ablation_table(ablation))
-    title = f"{ablation.task}: what of the learning matters"
+    title = f"{ablation.task}: {'from the paper to ours' if rungs else 'what of the learning matters'}"
     saver.save(folder / "curves.png", lambda path: draw_curves(ablation.curves(), path, title))
     if saver.code == FINE:
         show(f"Results, trainings and a plot are in {folder}; the same command runs only what is missing there.")

@@ -31,6 +31,10 @@ class LearningHints:
     discrete_actions: ClassVar[bool | None] = None
     """Whether the rows of `actions` are all the actions there are. Default: if they are the numbers 0, 1, 2, …"""
 
+    plain_features: ClassVar[tuple[tuple[int, ...], tuple[int, ...]] | None] = None
+    """Which numbers of a state, and which of the context, networks see that are to see these as they are (`--inputs
+    plain`). Default: they see what `particle_features` and `context_features` fill, as that is."""
+
     @property
     def is_discrete(self: "Task") -> bool:  # type: ignore[misc]
         """Whether there are no other actions than the rows of `actions`."""

@@ -56,7 +56,7 @@ def settle(
     if resume:
         settings = _filled(settings, _stored(folder))
     if settings.plan_steps is None and not settings.counted:
-        settings = dataclasses.replace(settings, plan_steps=_affordable_steps(task))
+        settings = dataclasses.replace(settings, plan_steps=_affordable_steps(task, settings))
         say(f"A plan in training has {settings.training_budget:,} steps, a fifth of what it has time for in use.")
     if settings.handcrafted is None:
         settings = dataclasses.replace(settings, handcrafted=_words(_found_lengths(task, settings, say)))
@@ -65,7 +65,7 @@ def settle(
             settings, lengths=_words(settings.lengths_in(task) or (settings.length_in(task),))
         )
         if not resume:
-            say(f"Learning sets out from handcrafted macro-actions of length {settings.lengths}.")
+            say(f"Learning sets out from {settings.start} macro-actions of length {settings.lengths}.")
     return settings
 
 
@@ -85,10 +85,10 @@ def _filled(settings: TrainSettings, stored: Mapping[str, SettingValue]) -> Trai
     )
 
 
-def _affordable_steps(task: Task) -> int:
+def _affordable_steps(task: Task, settings: TrainSettings) -> int:
     """How many primitive steps a search on one core makes in a small part of the time that a plan has: two digits of
     them. What counts is the processor's time, however busy the machine is."""
-    advised = MacroDespotSettings.advised(task)
+    advised = MacroDespotSettings.advised(task, **settings.searching())
     seconds = _SHARE * task.plan_seconds(advised.macro_length)
     planner = MacroDespot(task, settings=dataclasses.replace(advised, threads=1), budget=Budget(seconds=seconds))
     warm_up(task, planner)

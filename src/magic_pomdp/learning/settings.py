@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from magic_pomdp.core.randomness import check_seed
-from magic_pomdp.core.settings import Settings, SettingValue, setting
+from magic_pomdp.core.settings import Settings, SettingValue, setting, settings_of
 from magic_pomdp.core.task import Task
 from magic_pomdp.macros.spaces import MOST_LENGTH
-from magic_pomdp.magic.shape import MOST_PARTICLES, Conditioning
-from magic_pomdp.planners.despot_settings import MacroDespotSettings
+from magic_pomdp.magic.model import SEARCHING
+from magic_pomdp.magic.shape import MOST_PARTICLES, Conditioning, InputKind
+from magic_pomdp.planners.despot_settings import DespotSettings, MacroDespotSettings
 from magic_pomdp.running.where import cores_at_hand
 
 CriticKind = Literal["set", "flat"]
 """How a critic sees macro-actions."""
+Start = Literal["handcrafted", "random"]
+"""Where learning sets out from."""
 SETTINGS = "settings.json"
 """The file of a training that tells what was asked for."""
 _WIDEST = 4_096
@@ -33,6 +36,13 @@ def _changeable(default: SettingValue, help: str, **about: Any) -> Any:
     learns."""
     declared = setting(default, help, **about)
     return dataclasses.field(default=default, metadata={**declared.metadata, "changeable": True})
+
+
+def _searching(name: str) -> Any:
+    """Declare a setting of the search, in training and for whoever plans with what was trained."""
+    words = "what the task advises"
+    declared = dataclasses.replace(settings_of(DespotSettings)[name], default_words=words, tuned=None)
+    return dataclasses.field(default=None, metadata={"setting": declared})
 
 
 @dataclass(frozen=True)
@@ -84,13 +94,23 @@ class TrainSettings(Settings):
         at_most=10**12,
         default_words="what fits into a fifth of the time that a plan has in the end",
     )
-    warmup: int = setting(2_000, "Plans with noisy handcrafted macro-actions before the first update.", at_least=2)
+    start: Start = setting(
+        "handcrafted", "Learning sets out from the handcrafted macro-actions or, as in the paper, from random ones."
+    )
+    warmup: int = setting(
+        2_000, "Plans before the first update, with noisy handcrafted macro-actions, or with random ones.", at_least=2
+    )
     warmup_std: float = setting(0.35, "Standard deviation of that noise.", above=0.0)
     updates_per_plan: float = setting(1.0, "Updates for every plan made, at most; in lockstep exactly.", above=0.0)
     replay: int = setting(100_000, "Newest plans that are kept to learn from.", at_least=2, at_most=10**8)
     batch: int = setting(128, "Plans in an update.", at_least=1, at_most=10**5)
     mirror: bool = setting(True, "Learn from mirror images of plans as well, if the task tells what these look like.")
 
+    inputs: InputKind = setting(
+        "relative",
+        "The networks see each particle on the scale of all beliefs and relative to its own belief, and what that "
+        "belief's mean and spread are or, as in the paper, plain numbers alone. Those have no mirror images.",
+    )
     particles: int = setting(32, "Particles of a belief that the networks look at.", at_least=2, at_most=MOST_PARTICLES)
     encoder_width: int = setting(64, "Width of the layer that every particle passes.", at_least=1, at_most=_WIDEST)
     generator_width: int = setting(256, "Width of the generator's two layers behind.", at_least=1, at_most=_WIDEST)
@@ -108,6 +128,13 @@ class TrainSettings(Settings):
     )
     std_min: float = setting(0.04, "The least that the generator can choose.", above=0.0)
     std_max: float = setting(0.25, "The most that the generator can choose.", above=0.0)
+
+    default_policy: Literal["guided", "greedy", "random"] | None = _searching("default_policy")
+    scenarios: int | None = _searching("scenarios")
+    search_depth: int | None = _searching("search_depth")
+    discount: float | None = _searching("discount")
+    second_look: int | None = _searching("second_look")
+    refine: float | None = _searching("refine")
 
     evaluate_minutes: float = _changeable(3.0, "Time between evaluations with the mean parameters.", above=0.0)
     evaluate_updates: int | None = _changeable(
@@ -148,6 +175,16 @@ class TrainSettings(Settings):
             raise ValueError(f"The warm-up of {self.warmup} plans does not fit into a replay of {self.replay}.")
         if self.minutes is None and self.updates is None and self.patience is None:
             raise ValueError("A training needs an end: set minutes, updates or patience.")
+
+    def searching(self) -> dict[str, SettingValue]:
+        """What is set about the search, by name; of what is missing here, the task advises it."""
+        return {name: value for name, value in self.values().items() if name in SEARCHING and value is not None}
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether mirror images are learned from. A hidden context has none, and a task knows those of its own features
+        only."""
+        return self.mirror and self.conditioning != "belief" and self.inputs == "relative"
 
     @property
     def worker_count(self) -> int:

@@ -51,10 +51,10 @@ class TrainingState:
             trunk=(settings.generator_width, settings.generator_width),
             conditioning=settings.conditioning,
             std_range=(settings.std_min, settings.std_max),
+            inputs=settings.inputs,
         )
         self.question = TrainingQuestion.of(task, settings, self.space, self.shape, place)
-        mirrored = settings.mirror and settings.conditioning != "belief"  # a context that is hidden has no image
-        mirrors = check_mirrors(task, self.shape, self.space) if mirrored else ()
+        mirrors = check_mirrors(task, self.shape, self.space) if settings.mirrored else ()
         self.learner = Learner(self.shape, self.space.start, settings, mirrors)
         self.replay = Replay(self.shape, settings.replay)
         self.episodes = 0

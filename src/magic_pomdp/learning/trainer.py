@@ -279,8 +279,9 @@ class Trainer:
             seed=settings.seed,
             plan_steps=settings.training_budget,
             evaluation_steps=settings.evaluation_budget,
-            warmup_std=settings.warmup_std,
+            warmup_std=settings.warmup_std if settings.start == "handcrafted" else None,
             handcrafted=settings.handcrafted_in(self.task),
+            searching=settings.searching(),
         )
         return poll_jobs(setup, self._jobs(), settings.worker_count, "Episode", self._patience, setup.board)
 

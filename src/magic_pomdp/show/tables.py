@@ -13,7 +13,7 @@ from magic_pomdp.running.difference import Difference
 from magic_pomdp.show.columns import shown_columns
 from magic_pomdp.show.published import PAPER, published, published_task
 from magic_pomdp.show.terminal import PlainTable
-from magic_pomdp.show.words import budget_words, label_of, mean_words, number_words
+from magic_pomdp.show.words import budget_words, gain_words, label_of, mean_words, number_words
 
 
 def comparison_table(title: str, evaluations: Sequence[Evaluation]) -> PlainTable:
@@ -65,13 +65,16 @@ def ablation_table(ablation: Ablation) -> PlainTable:
     """One row a variant of learning, with the paper's mean return beside ours."""
     start = ablation.handcrafted
     title = f"{ablation.task}: {start.episodes} episodes, seed {start.seed}, {budget_words(start.budget)} a plan"
-    table = PlainTable("told, critic", "return", "success", "by seed", "minutes", "updates", PAPER, title=title)
+    ladder = any(row.rung for row in ablation.rows)
+    columns = ("rung", "return", "gain") if ladder else ("told, critic", "return")
+    table = PlainTable(*columns, "success", "by seed", "minutes", "updates", PAPER, title=title)
     known = published_task(ablation.task).conditionings
     for row in ablation.rows:
-        paper = None if row.change else known.get(row.conditioning)
+        paper = known.get(row.conditioning) if row.in_paper else None
         table.add_texts(
-            ", ".join(part for part in (row.conditioning, row.critic, row.change) if part),
+            row.name,
             mean_words(row.return_mean, row.return_stderr, 1),
+            *([gain_words(row)] if ladder else []),
             f"{row.success_rate:.1%}",
             ", ".join(number_words(value, 1) for value in row.by_seed.values()),
             f"{row.minutes:.1f}",
@@ -82,6 +85,7 @@ def ablation_table(ablation: Ablation) -> PlainTable:
     table.add_texts(
         "handcrafted",
         mean_words(start.return_mean, start.return_stderr, 1),
+        *([""] if ladder else []),
         f"{start.success_rate:.1%}",
         *[""] * 3,
         "" if others is None else number_words(others.paper.mean, 1),

@@ -5,6 +5,7 @@ import math
 from magic_pomdp.planners.plan import Budget
 from magic_pomdp.planners.registry import planner_label
 from magic_pomdp.results.evaluation import Evaluation
+from magic_pomdp.results.training import AblationRow
 
 
 def label_of(evaluation: Evaluation) -> str:
@@ -24,6 +25,13 @@ def mean_words(mean: float, error: float, digits: int | None = None) -> str:
     if digits is None:
         digits = max(0, 1 - math.floor(math.log10(error))) if error > 0.0 else None
     return f"{number_words(mean, digits)} ± {number_words(error, digits)}"
+
+
+def gain_words(row: AblationRow) -> str:
+    """What a rung gains over the one before, with its sign; "" where there is none."""
+    if row.gain is None or row.gain_stderr is None:
+        return ""
+    return f"{'+' if row.gain >= 0.0 else ''}{mean_words(row.gain, row.gain_stderr, 1)}"
 
 
 def budget_words(budget: Budget | None) -> str:
