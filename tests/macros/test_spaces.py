@@ -3,6 +3,7 @@ import pytest
 
 from magic_pomdp import make
 from magic_pomdp.macros import BezierSpace, HeldActionSpace, LearnedLengths, ListedActionSpace, TurnAndGoSpace
+from magic_pomdp.macros.spaces import spread_out
 from magic_pomdp.macros.variations import Variations
 
 
@@ -26,6 +27,16 @@ def test_discrete_tasks_learn_over_their_real_actions_alone(name):
             for sequence, length in zip(decoded.actions, decoded.lengths, strict=True):
                 assert {tuple(action) for action in sequence[:length]} <= real
     assert task.macro_space(3).describe()["actions"] == task.actions().ravel().tolist()
+
+
+@pytest.mark.parametrize("kind", ["box", "sphere", "sphere and length"])
+def test_parameters_may_begin_anywhere(kind):
+    drawn = spread_out(np.random.default_rng(0).normal(size=(3000, 4)), kind)
+    np.testing.assert_allclose(drawn.mean(axis=0), 0.0, atol=0.05)
+    box = {"box": 0, "sphere": 4, "sphere and length": 3}[kind]
+    np.testing.assert_allclose(np.linalg.norm(drawn[:, :box], axis=1), float(box > 0))
+    for number in drawn[:, box:].T:
+        np.testing.assert_allclose(np.histogram(number, 4, (-1.0, 1.0))[0] / 3000, 0.25, atol=0.03)
 
 
 def test_variations_of_discrete_actions_are_real_actions():

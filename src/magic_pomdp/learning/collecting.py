@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -100,7 +100,7 @@ class Collecting:
     """Of the noise on the handcrafted macro-actions of the warm-up; None if these begin anywhere."""
     handcrafted: tuple[int, ...]
     """Lengths of the handcrafted set that the generator is compared with."""
-    searching: Mapping[str, SettingValue]
+    searching: Mapping[str, SettingValue] = field(default_factory=dict)
     """Settings of the search that are other than the task advises, by name."""
 
     def __call__(self) -> Callable[[EpisodeJob], Collected]:
