@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from magic_pomdp.learning.recipes import recipe as recipe
     from magic_pomdp.learning.settings import TrainSettings as TrainSettings
     from magic_pomdp.learning.trainer import Trained as Trained
-    from magic_pomdp.learning.trainer import train as train
+    from magic_pomdp.learning.training import train as train
 
 __all__ = [
     "Mirror",
@@ -41,9 +41,7 @@ __getattr__, __dir__ = lazy_names(
             "recipe",
         ),
         "learning.settings": ("TrainSettings",),
-        "learning.trainer": (
-            "Trained",
-            "train",
-        ),
+        "learning.trainer": ("Trained",),
+        "learning.training": ("train",),
     },
 )

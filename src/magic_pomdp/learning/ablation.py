@@ -21,7 +21,7 @@ from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.learning.at_once import TrainingJob, train_at_once
 from magic_pomdp.learning.recipes import Rung
 from magic_pomdp.learning.settings import SETTINGS, TrainSettings, complete
-from magic_pomdp.learning.trainer import train
+from magic_pomdp.learning.training import train
 from magic_pomdp.learning.watching import MetricsFile, Watch
 from magic_pomdp.magic.planner import MAGIC
 from magic_pomdp.magic.shape import Conditioning

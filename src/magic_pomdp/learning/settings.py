@@ -21,6 +21,8 @@ Start = Literal["handcrafted", "random"]
 """Where learning sets out from."""
 SETTINGS = "settings.json"
 """The file of a training that tells what was asked for."""
+WARMUP_SHARE = 0.3
+"""Of the minutes: after so many learning begins with what there is, if that is a batch."""
 _WIDEST = 4_096
 """Layer of a network."""
 _PLAN_STEPS = 300_000
@@ -29,6 +31,10 @@ _ROOM_TO_GROW = 4
 """Where lengths are learned, the longest macro-action is at least so long: what sets out short may become longer."""
 _EVALUATE_UPDATES = 1_000
 """Updates between evaluations, where nothing follows the clock."""
+_EVALUATE_MINUTES = 3.0
+"""Between evaluations, at most."""
+_EPISODES = 100
+"""Of an evaluation, at most."""
 
 
 def _changeable(default: SettingValue, help: str, **about: Any) -> Any:
@@ -92,13 +98,17 @@ class TrainSettings(Settings):
         "Budget of a plan during training, in primitive steps.",
         at_least=1,
         at_most=10**12,
-        default_words="what fits into a fifth of the time that a plan has in the end",
+        default_words="what fits into a fortieth of the time that a plan has in the end, or more if that expands "
+        "fewer than 20 nodes",
     )
     start: Start = setting(
         "handcrafted", "Learning sets out from the handcrafted macro-actions or, as in the paper, from random ones."
     )
     warmup: int = setting(
-        2_000, "Plans before the first update, with noisy handcrafted macro-actions, or with random ones.", at_least=2
+        2_000,
+        "Plans before the first update, with noisy handcrafted macro-actions, or with random ones; fewer where three "
+        "tenths of the minutes are over before.",
+        at_least=2,
     )
     warmup_std: float = setting(0.35, "Standard deviation of that noise.", above=0.0)
     updates_per_plan: float = setting(1.0, "Updates for every plan made, at most; in lockstep exactly.", above=0.0)
@@ -136,7 +146,12 @@ class TrainSettings(Settings):
     second_look: int | None = _searching("second_look")
     refine: float | None = _searching("refine")
 
-    evaluate_minutes: float = _changeable(3.0, "Time between evaluations with the mean parameters.", above=0.0)
+    evaluate_minutes: float | None = _changeable(
+        None,
+        "Time between evaluations with the mean parameters.",
+        above=0.0,
+        default_words=f"{_EVALUATE_MINUTES:g}, or an eighth of all minutes if that is less",
+    )
     evaluate_updates: int | None = _changeable(
         None,
         "Updates between them instead.",
@@ -144,13 +159,18 @@ class TrainSettings(Settings):
         default_words=f"{_EVALUATE_UPDATES} with --workers 0 and --updates, so that nothing follows the clock; else "
         "minutes count",
     )
-    evaluation_episodes: int = _changeable(100, "Episodes of an evaluation.", at_least=1)
+    evaluation_episodes: int | None = _changeable(
+        None,
+        "Episodes of an evaluation.",
+        at_least=1,
+        default_words=f"{_EPISODES}, or as many as fit into a tenth of the minutes, but at least 20",
+    )
     evaluation_steps: int | None = _changeable(
         None,
         "Budget of a plan during an evaluation, in primitive steps.",
         at_least=1,
         at_most=10**12,
-        default_words="as in training",
+        default_words="four times as many as in training if those are chosen, else as many",
     )
     checkpoint_minutes: float = _changeable(2.0, "Time between checkpoints.", above=0.0)
     keep: int = _changeable(3, "Checkpoints to keep, the newest.", at_least=1)
@@ -201,9 +221,21 @@ class TrainSettings(Settings):
         """Primitive steps of a plan in an evaluation."""
         return self.evaluation_steps or self.training_budget
 
-    def updates_earned(self, plans: int) -> int:
-        """Updates that so many plans allow."""
-        return max(0, int(self.updates_per_plan * (plans - self.warmup + 1)))
+    @property
+    def most_evaluated(self) -> int:
+        """Episodes of an evaluation, if there is time for them."""
+        return self.evaluation_episodes or _EPISODES
+
+    @property
+    def minutes_to_evaluation(self) -> float:
+        """Time between evaluations, where minutes count."""
+        if self.evaluate_minutes is not None:
+            return self.evaluate_minutes
+        return _EVALUATE_MINUTES if self.minutes is None else min(_EVALUATE_MINUTES, self.minutes / 8.0)
+
+    def updates_earned(self, plans: int, warmup: int) -> int:
+        """Updates that so many plans allow, of which those of the warm-up earn none."""
+        return max(0, int(self.updates_per_plan * (plans - warmup + 1)))
 
     @property
     def counted(self) -> bool:

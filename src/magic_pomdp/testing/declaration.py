@@ -159,6 +159,11 @@ def _check_macro_space(task: Task) -> Iterator[Finding]:
                 advice = "Return a ListedActionSpace of magic_pomdp.macros, or write `discrete_actions = False`"
                 yield Finding("macro_space", f"it made the action {wrong[0]}", "only rows of `actions`", advice)
                 return
+    elif _may_be_discrete(task):
+        seen = "it is not said, all actions are whole numbers, and learning would try numbers between them"
+        advice = "Write `discrete_actions = True` in the class if only the rows of `actions` count, else False"
+        yield Finding("discrete_actions", seen, "True or False", advice)
+        return
     shape = attempt("macro_space", GeneratorShape.for_task, task, space)
     attempt("mirrors", task.mirrors)
     try:
@@ -166,6 +171,12 @@ def _check_macro_space(task: Task) -> Iterator[Finding]:
     except ValueError as error:
         expected = "a number for each feature of a particle and of the context, and for each parameter"
         yield Finding("mirrors", str(error).removesuffix("."), expected, "Correct the mirror")
+
+
+def _may_be_discrete(task: Task) -> bool:
+    """Whether nobody says that actions may lie between the rows of `actions`, and these look as if there were none."""
+    usual_space = type(task).macro_space is Task.macro_space
+    return task.discrete_actions is None and usual_space and task.actions_are_few_and_whole
 
 
 def primitive_actions(task: Task) -> np.ndarray:
