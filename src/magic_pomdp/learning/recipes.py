@@ -29,7 +29,7 @@ class _Published(NamedTuple):
 
 
 _TASKS = {
-    "light-dark": _Published(8, 870_000, 20, 60, 0.03),
+    "light-dark": _Published(8, 870_000, 20, 60, 0.05),
     "puck-push": _Published(5, 100_000, 30, 100, 0.25),
     "crowd-driving": _Published(3, 14_000, 50, 40, 0.5),
 }

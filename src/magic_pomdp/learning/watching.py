@@ -202,7 +202,7 @@ def progress_rows(report: Progress) -> dict[str, str]:
             f"α {measured.alpha:.4f}"
         )
     if report.warming_up:
-        rows["warm-up"] = "noisy handcrafted macro-actions; nothing is learned yet"
+        rows["warm-up"] = "plans to begin with; nothing is learned yet"
     if report.evaluation is not None:
         rows["evaluation"] = report.evaluation
     if report.best is not None:
