@@ -24,7 +24,7 @@ class _Published(NamedTuple):
     scenarios: int
     search_depth: int
     encoder_width: int
-    """In Crowd-Driving that of the layers for cars, of which there are 1,500 a belief; a particle's was twice as wide."""
+    """In Crowd-Driving that of the layers for cars, 1,500 a belief; the one for particles was twice as wide."""
     alpha: float
     """In units of the values' standard deviation, and for the mean entropy of a parameter; so about as much as its own
     e^−3, e^−1 and 1 for the sum over all macro-actions, where values vary as they do in the warm-up."""
