@@ -174,6 +174,10 @@ class BlursBeyondTheState(Corridor):
     continuous_state = (POSITION, 2)
 
 
+class SeesBeyondTheState(Corridor):
+    plain_features = ((POSITION, 7), ())
+
+
 class ParameterOfPairs(Corridor):
     sizes: tuple = (1, 2)
 
@@ -469,6 +473,7 @@ def test_right_task_passes_in_either_mode():
         (AdviceAlone, "advice", "it is MacroDespotSettings("),
         (AdviceTwice, "advice", "two objects of one kind"),
         (BlursBeyondTheState, "continuous_state", "it is (0, 2)"),
+        (SeesBeyondTheState, "plain_features", "must name numbers of a state, 0 to 1,"),
         (ParameterOfPairs, "sizes", "annotated as tuple"),
         (NumberForText, "label", "its value is 3"),
         (GrowingFuture, "discount", "it is 1.5"),

@@ -23,15 +23,17 @@ class _Published(NamedTuple):
     """That its program made in the time of a plan, on one core."""
     scenarios: int
     search_depth: int
+    encoder_width: int
+    """In Crowd-Driving that of the layers for cars, 1,500 a belief; the one for particles was twice as wide."""
     alpha: float
     """In units of the values' standard deviation, and for the mean entropy of a parameter; so about as much as its own
-    e^−3, e^−1 and 1 for the sum over all macro-actions."""
+    e^−3, e^−1 and 1 for the sum over all macro-actions, where values vary as they do in the warm-up."""
 
 
 _TASKS = {
-    "light-dark": _Published(8, 870_000, 20, 60, 0.03),
-    "puck-push": _Published(5, 100_000, 30, 100, 0.25),
-    "crowd-driving": _Published(3, 14_000, 50, 40, 0.5),
+    "light-dark": _Published(8, 870_000, 20, 60, 256, 0.05),
+    "puck-push": _Published(5, 100_000, 30, 100, 256, 0.6),
+    "crowd-driving": _Published(3, 14_000, 50, 40, 64, 0.5),
 }
 _RATE = 1e-4
 """Of critic, generator and α."""
@@ -85,21 +87,18 @@ def _steps(task: Task) -> dict[str, dict[str, SettingValue]]:
     search: dict[str, SettingValue] = {"discount": task.discount, "second_look": 0, "refine": 0.0}
     rates: dict[str, SettingValue] = {"batch": 256, "critic_rate": _RATE, "generator_rate": _RATE, "alpha_rate": _RATE}
     rates |= {"std": _STD, "std_min": 0.01, "std_max": 1.0}
+    networks: dict[str, SettingValue] = {"inputs": "plain", "particles": 100, "generator_width": 512}
+    networks |= {"encoder_width": 256, "critic_width": 256}
     budget: dict[str, SettingValue] = {}
     if known is not None:
         length |= {"macro_length": known.macro_length}
         search |= {"scenarios": known.scenarios, "search_depth": known.search_depth}
+        networks |= {"encoder_width": known.encoder_width}
         rates |= {"alpha": known.alpha}
         budget |= {"plan_steps": known.plan_steps}
     return {
         "set critic": {"critic": "flat"},
-        "our networks": {
-            "inputs": "plain",
-            "particles": 100,
-            "encoder_width": 256,
-            "generator_width": 512,
-            "critic_width": 256,
-        },
+        "our networks": networks,
         "our rates": rates,
         "handcrafted start": {"start": "random", "warmup": 10_000},
         "informed default policy": {"default_policy": "random"},

@@ -16,7 +16,7 @@ from magic_pomdp.core.randomness import normal
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
 from magic_pomdp.macros.spaces import place
-from magic_pomdp.magic.shape import GeneratorShape, sees_numbers
+from magic_pomdp.magic.shape import GeneratorShape, plain_numbers
 from magic_pomdp.planners.search import check_situation
 
 _compiled = njit(error_model="numpy", fastmath={"contract"})
@@ -36,17 +36,17 @@ class Features:
 
     def __init__(self, task: Task, shape: GeneratorShape) -> None:
         self.task, self.shape = task, shape
+        self._numbers = plain_numbers(task, shape.inputs)
         self._hidden_context = np.zeros(task.context_size)
         self._particles = np.zeros((shape.particles, shape.particle_features))
         self._context = np.zeros(shape.context_features)
 
     def __call__(self, belief: Belief | np.ndarray, context: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         particles, known = check_situation(self.task, belief, context)
-        numbers = self.task.plain_features
-        if numbers is not None and sees_numbers(self.task, self.shape.inputs):
-            count = self.shape.particles
-            picked = particles[(2 * np.arange(count) + 1) * len(particles) // (2 * count)]
-            return picked[:, list(numbers[0])].astype(np.float32), known[list(numbers[1])].astype(np.float32)
+        if self._numbers is not None:
+            of_state, of_context = map(list, self._numbers)
+            picked = particles[(2 * np.arange(self.shape.particles) + 1) * len(particles) // (2 * self.shape.particles)]
+            return picked[:, of_state].astype(np.float32), known[of_context].astype(np.float32)
         shown = self._hidden_context if self.shape.conditioning == "belief" else known
         _describe(self.task, known, shown, particles, self._particles, self._context)
         return self._particles.astype(np.float32), self._context.astype(np.float32)

@@ -99,7 +99,7 @@ class GeneratorShape:
     def for_task(cls, task: Task, space: MacroSpace, **sizes: Any) -> "GeneratorShape":
         """The shape that fits a task and a macro-action space."""
         inputs = sizes.get("inputs", cls.inputs)
-        members, each = (0, 0) if sees_numbers(task, inputs) else task.particle_members
+        members, each = task.particle_members if plain_numbers(task, inputs) is None else (0, 0)
         seen = feature_sizes(task, inputs)
         return cls(*seen, space.count, space.size, space.kind, members=members, member_features=each, **sizes)
 
@@ -198,19 +198,22 @@ class GeneratorShape:
         return sum(math.prod(shape) for shape in self.layout().values())
 
 
-def sees_numbers(task: Task, inputs: InputKind) -> bool:
-    """Whether networks see numbers of the task's state and context, and not the features that it fills for them."""
-    return inputs == "plain" and task.plain_features is not None
+def plain_numbers(task: Task, inputs: InputKind) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Which numbers of the task's state and context networks see; None if they see the features that it fills."""
+    if inputs == "relative" or task.plain_features is None:
+        return None
+    of_state, of_context = task.plain_features
+    if not (set(of_state) <= set(range(task.state_size)) and set(of_context) <= set(range(task.context_size))):
+        raise ValueError(
+            f"plain_features of {task_name(task)} must name numbers of a state, 0 to {task.state_size - 1}, and of "
+            f"the context, 0 to {task.context_size - 1}, but is {task.plain_features}."
+        )
+    return of_state, of_context
 
 
 def feature_sizes(task: Task, inputs: InputKind) -> tuple[int, int]:
     """How many numbers networks see of a particle, and how many of the context."""
-    if inputs == "plain" and task.plain_features is not None:
-        of_state, of_context = task.plain_features
-        if not (set(of_state) <= set(range(task.state_size)) and set(of_context) <= set(range(task.context_size))):
-            raise ValueError(
-                f"plain_features of {task_name(task)} must name numbers of a state, 0 to {task.state_size - 1}, and of "
-                f"the context, 0 to {task.context_size - 1}, but is {task.plain_features}."
-            )
-        return len(of_state), len(of_context)
+    numbers = plain_numbers(task, inputs)
+    if numbers is not None:
+        return len(numbers[0]), len(numbers[1])
     return int(task.particle_features_size), int(task.context_features_size)

@@ -16,7 +16,7 @@ from magic_pomdp.core.settings import Settings
 from magic_pomdp.core.task import Task
 from magic_pomdp.learning.mirroring import check_mirrors
 from magic_pomdp.macros.spaces import place
-from magic_pomdp.magic.shape import GeneratorShape
+from magic_pomdp.magic.shape import GeneratorShape, plain_numbers
 from magic_pomdp.planners.despot_settings import MacroDespotSettings
 from magic_pomdp.testing.finding import Broken, Finding, attempt
 
@@ -165,6 +165,11 @@ def _check_macro_space(task: Task) -> Iterator[Finding]:
         yield Finding("discrete_actions", seen, "True or False", advice)
         return
     shape = attempt("macro_space", GeneratorShape.for_task, task, space)
+    try:
+        plain_numbers(task, "plain")
+    except ValueError as error:
+        advice = "Write `plain_features = ((X, Y), (GOAL_X, GOAL_Y))`"
+        yield Finding("plain_features", str(error).removesuffix("."), "indices of a state and of the context", advice)
     attempt("mirrors", task.mirrors)
     try:
         check_mirrors(task, shape, space)
