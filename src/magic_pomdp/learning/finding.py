@@ -16,6 +16,7 @@ from magic_pomdp.core.task import Task
 from magic_pomdp.learning.collecting import PROBE, purpose_seed
 from magic_pomdp.learning.question import read_question
 from magic_pomdp.learning.settings import SETTINGS, TrainSettings
+from magic_pomdp.macros.lengths import space_of_lengths
 from magic_pomdp.planners.despot_settings import MacroDespotSettings
 from magic_pomdp.planners.macro_despot import MacroDespot
 from magic_pomdp.planners.plan import BUDGET_USED, Budget
@@ -98,7 +99,8 @@ def _affordable_steps(task: Task, settings: TrainSettings) -> int:
     advised = MacroDespotSettings.advised(task, **settings.searching())
     seconds = task.plan_seconds(advised.macro_length)
     alone = dataclasses.replace(advised, threads=1)
-    planner = MacroDespot(task, settings=alone, budget=Budget(seconds=_SHARE * seconds))
+    space = space_of_lengths(task, settings.length_in(task), settings.lengths_in(task))
+    planner = MacroDespot(task, space.decode(space.start), alone, Budget(seconds=_SHARE * seconds))
     warm_up(task, planner)
     belief = Belief.initial(task, SimulatedWorld(task).begin(0, 0).context)
     rates = []
