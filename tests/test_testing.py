@@ -596,6 +596,30 @@ def test_macro_actions_need_not_be_made_of_the_primitive_ones():
     assert primitive_actions(MacroActionsOfItsOwn()).tolist() == [[-1.0], [0.0], [1.0]]
 
 
+class Grid(Corridor):
+    """Walks in the plane, or so it seems: nobody says whether it may walk askew."""
+
+    action_size = 2
+
+    def actions(self):
+        return np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
+
+
+class SteppedGrid(Grid):
+    discrete_actions = True
+
+
+class FreeGrid(Grid):
+    discrete_actions = False
+
+
+def test_whether_actions_of_whole_numbers_are_all_there_are_is_to_be_said():
+    (found,) = check_choices(Grid())
+    assert found.function == "discrete_actions"
+    assert "Write `discrete_actions = True` in the class" in str(found)
+    assert list(check_choices(SteppedGrid())) == list(check_choices(FreeGrid())) == []
+
+
 def test_a_class_that_lacks_a_function_is_refused_before_any_check():
     with pytest.raises(ValueError, match=r"^MacroActionsOnly lacks actions: write it as "):
 

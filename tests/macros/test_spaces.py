@@ -5,6 +5,7 @@ from magic_pomdp import make
 from magic_pomdp.macros import BezierSpace, HeldActionSpace, LearnedLengths, ListedActionSpace, TurnAndGoSpace
 from magic_pomdp.macros.spaces import spread_out
 from magic_pomdp.macros.variations import Variations
+from magic_pomdp.tasks.tiger import Tiger
 
 
 @pytest.mark.parametrize(("name", "length"), [("light-dark", 6), ("puck-push", 2), ("tiger", 3), ("light-dark-1d", 2)])
@@ -101,3 +102,44 @@ def test_turn_and_go_steers_and_then_goes_straight():
         space.decode(np.zeros((2, 2)))
     with pytest.raises(ValueError, match="at least one"):
         TurnAndGoSpace(3, 6.0, 0.25, ())
+
+
+class Rows(Tiger):
+    """Tiger, but for its actions."""
+
+    rows: np.ndarray = np.zeros((1, 1))
+
+    def actions(self):
+        return self.rows
+
+
+class OwnSpace(Rows):
+    def macro_space(self, length):
+        return HeldActionSpace.of_actions(self.actions(), length)
+
+
+class Said(Rows):
+    discrete_actions = False
+
+
+@pytest.mark.parametrize(
+    ("task", "rows", "discrete"),
+    [
+        (Rows, [-1.0, 1.0, 0.0], True),
+        (Rows, [0.0, 5.0, 7.0], True),
+        (Rows, [-1.0, -0.5, 0.5], False),
+        (Rows, range(1, 33), True),
+        (Rows, range(1, 34), False),
+        (Rows, range(50), True),
+        (OwnSpace, [-1.0, 1.0], False),
+        (Said, [-1.0, 1.0, 0.0], False),
+    ],
+)
+def test_few_actions_of_one_whole_number_are_all_there_are(task, rows, discrete):
+    task = task(rows=np.array(rows, dtype=float)[:, None])
+    assert task.is_discrete is discrete
+    assert isinstance(task.macro_space(2), ListedActionSpace) is discrete
+
+
+def test_actions_of_several_whole_numbers_may_be_anything_between():
+    assert not Rows(rows=np.eye(2)).is_discrete
