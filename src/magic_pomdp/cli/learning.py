@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import tyro
 
-from magic_pomdp import __version__
 from magic_pomdp.cli.options import DeclaredOptions, default, given_options, options_of, with_options
 from magic_pomdp.cli.shared import (
     FINE,
@@ -312,6 +311,7 @@ def _curve_table(found: "Curves") -> "PlainTable":
 
 def models() -> int:
     """List the trained generators that ship, with how they were made and what they score."""
+    from magic_pomdp.learning.question import command_today
     from magic_pomdp.magic.model import load_model, shipped_models
 
     known = [load_model(path) for path in shipped_models()]
@@ -320,9 +320,10 @@ def models() -> int:
         return FINE
     show(_model_table(known))
     for model in known:
-        show(f"\n{model.name}, trained by version {model.card.software}:\n    {model.card.command}")
-        if model.card.software != __version__:
-            show("  An older version may have had other options and defaults: see docs/experiments/learning.md.")
+        card, today = model.card, command_today(model.card)
+        show(f"\n{model.name}, of version {card.software}:\n    {card.command}")
+        if today not in ("", card.command):
+            show(f"  With the options of today:\n    {today}")
     return FINE
 
 
