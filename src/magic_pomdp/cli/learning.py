@@ -145,6 +145,8 @@ def train(
     settings = options.of_recipe(recipe, the_task)
     title = f"{task_name(the_task)}, length {settings.length_in(the_task)}, seed {settings.seed}"
     folder = out or Path("training") / file_name(*title.split(", "), between="-").replace(" ", "-")
+    if settings.learn_lengths:
+        title = title.replace(", length ", ", learned lengths up to ")
     check_folder(folder, resume)
     try:
         with where.jobs(), watch_all(folder, title) as watch:

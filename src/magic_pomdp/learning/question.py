@@ -110,8 +110,15 @@ def train_command(task: Task, settings: TrainSettings, place: str = "") -> str:
 
 def command_today(card: ModelCard) -> str:
     """What trains like a model with the options and defaults of today; "" if its task cannot be made any more."""
-    task = make(card.task) if card.task in task_names() else None
-    if task is None or parameter_values(task) != _as_known_now(task, card.task_parameters):
+    if card.task not in task_names():
+        return ""
+    task = make(card.task)
+    now, then = parameter_values(task), _as_known_now(task, card.task_parameters)
+    try:
+        task = make(card.task, **{name: str(value) for name, value in then.items() if value != now[name]})
+    except ValueError:
+        return ""
+    if parameter_values(task) != then:
         return ""
     known = settings_of(TrainSettings)
     settings = {name: value for name, value in complete(card.settings).items() if name in known}
