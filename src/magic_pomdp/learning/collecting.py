@@ -26,11 +26,11 @@ from magic_pomdp.running.evaluating import warm_up
 
 TRAINING, EVALUATION, FINAL, PROBE, BASELINE, FINAL_BASELINE = range(6)
 """Purposes of an episode. Each has its own luck, so that nothing is evaluated on the episodes it has learned from; but
-the handcrafted set meets the same episodes as the generator that it is the baseline of."""
+the set to beat meets the same episodes as the generator that is compared with it."""
 PURPOSES = ("training", "evaluation", "final evaluation", "trial", "baseline", "final baseline")
 """What people call them."""
 MEETS = {BASELINE: EVALUATION, FINAL_BASELINE: FINAL}
-"""Whose episodes the handcrafted set meets, for either purpose."""
+"""Whose episodes the set to beat meets, for either purpose."""
 LIVE, EVALUATED = range(2)
 """Rows of the board: the generator as it is now, and the one being evaluated."""
 SAMPLING = 1
@@ -99,7 +99,7 @@ class Collecting:
     warmup_std: float | None
     """Of the noise on the handcrafted macro-actions of the warm-up; None if these begin anywhere."""
     handcrafted: tuple[int, ...]
-    """Lengths of the handcrafted set that the generator is compared with."""
+    """Lengths of the set to beat."""
     searching: Mapping[str, SettingValue] = field(default_factory=dict)
     """Settings of the search that are other than the task advises, by name."""
 

@@ -65,14 +65,14 @@ class TrainSettings(Settings):
     )
     handcrafted: str | None = setting(
         None,
-        "Lengths of the handcrafted set that learning is compared with, such as 16,6,2.",
+        "Lengths of the set to beat, the handcrafted one that learning is compared with, such as 16,6,2.",
         default_words="what the task advises or, if it advises none, those of the best set that is found",
     )
     lengths: str | None = setting(
         None,
-        "Lengths of the handcrafted macro-actions from which learning sets out, such as 16,6,2: so many times as many "
-        "are learned.",
-        default_words="the middle one of the handcrafted set's",
+        "Lengths of the starting set, the handcrafted macro-actions from which learning sets out, such as 16,6,2: so "
+        "many times as many are learned.",
+        default_words="the middle one of the set to beat",
     )
     learn_lengths: bool = setting(
         True, "Learn the length of each macro-action as well; else all are as long as the longest."
