@@ -117,7 +117,7 @@ def test_what_sets_out_short_may_become_longer():
         (5.0, r"is better than the set to beat \(handcrafted, lengths 16, 6\), by 5.0 ± 1.0"),
         (1.0, "not clearly better"),
         (-1.0, "not clearly"),
-        (-5.0, r"WORSE than .*, by 5.0 ± 1.0, episode by episode. Few updates were made: go on with --resume"),
+        (-5.0, r"WORSE than .*, by 5.0 ± 1.0, episode by episode. Few updates made it: go on with --resume"),
     ],
 )
 def test_the_verdict(lead, word):
@@ -129,3 +129,16 @@ def test_a_training_that_was_too_short_says_by_how_much():
     assert "after 200 of 2,000 warm-up plans" in _too_short(trained)
     assert "takes 18 minutes more. Give --resume and more --minutes, or begin anew" in _too_short(trained)
     assert "takes some minutes more" in _too_short(replace(trained, plans=0))
+
+
+def test_a_starting_set_that_nothing_beat_is_called_that():
+    assert "It is still the starting set: go on" in _verdict(1.0, 1.0, 0, (6,))
+    assert "Train for longer, or plan" in _verdict(1.0, 1.0, 20_000, (6,))
+
+
+def test_an_interrupted_training_ends_as_other_commands_do(run, monkeypatch):
+    trained = Trained(None, None, (), updates=7, plans=9, warmup=5, minutes=1.0, stopped_by="interrupt")
+    monkeypatch.setattr("magic_pomdp.learning.training.train", lambda *_: trained)
+    code, _, said = run("train", "tiger")
+    assert code == 130
+    assert "Interrupted after 7 updates; the same command with --resume goes on." in said

@@ -69,7 +69,7 @@ def test_progress_says_how_far_it_is_and_what_it_aims_at():
 def test_the_evaluation_of_the_starting_set_is_called_that_and_one_episode_has_no_error():
     start = msgspec.structs.replace(REPORT, updates=0, episodes=1, lead=1.0, lead_stderr=0.0)
     line = evaluation_line(start)
-    assert "0 updates, of the starting set: return 2.5 ± unknown" in line
+    assert "Evaluation after 1.0 minutes, of the starting set: return 2.5 ± unknown" in line
     assert "+1.0 ± unknown against the set to beat" in line
     assert "return 2.5 ± 0.5, success 50% in 4 episodes" in evaluation_line(REPORT)
 

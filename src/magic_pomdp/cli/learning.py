@@ -183,8 +183,10 @@ def _verdict(lead: float, stderr: float, updates: int, lengths: tuple[int, ...])
     to_beat = f"the set to beat (handcrafted, lengths {', '.join(map(str, lengths))})"
     if lead > _CLEAR * stderr:
         return f"That is better than {to_beat}, by {by}."
-    few = updates < _FEW_UPDATES
-    advice = "Few updates were made: go on with --resume and more --minutes" if few else "Train for longer"
+    advice = "Train for longer"
+    if updates < _FEW_UPDATES:
+        done = "Few updates made it" if updates else "It is still the starting set"
+        advice = f"{done}: go on with --resume and more --minutes"
     if lead < -_CLEAR * stderr:
         return f"That is WORSE than {to_beat}, by {by}. {advice}, or plan with that set."
     sign = "+" if lead >= 0.0 else "−"

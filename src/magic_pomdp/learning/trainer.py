@@ -161,7 +161,7 @@ class Trainer:
         return None
 
     def _evaluations_since_best(self) -> int:
-        returns = [report.return_mean for report in self.state.curve]
+        returns = [report.return_mean for report in self.state.curve if report.updates > 0]
         return len(returns) - 1 - returns.index(max(returns)) if returns else 0
 
     def _conclude(self, results: _Results) -> None:

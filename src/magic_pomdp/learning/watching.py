@@ -232,7 +232,9 @@ def evaluation_line(report: EvaluationReport) -> str:
     else:
         beginning = f"Evaluation after {report.minutes:.1f} minutes, {report.updates:,} updates: return "
     if report.updates == 0:
-        beginning = beginning.replace(": return", ", of the starting set: return")
+        beginning = beginning.replace(", 0 updates", ", of the starting set").replace(
+            ", of 0 updates", ", the starting set"
+        )
     error = error_words(report.return_stderr, report.episodes)
     lead = ""
     if report.lead is not None and report.lead_stderr is not None:
