@@ -68,6 +68,7 @@ def test_models_that_ship_tell_how_to_train_the_same_today(capsys):
     for path in shipped_models():
         card, today = load_model(path).card, command_today(load_model(path).card)
         assert f"    {card.command}\n" in shown  # in one piece
-        assert today.startswith(f"magic-pomdp train {card.task} --macro-length {card.space['length']} ")
+        assert today.startswith(f"magic-pomdp train {card.task} ")
+        assert f"--macro-length {card.space['length']} " in today
         assert f"    {today}\n" in shown
         assert f"--plan-steps {card.settings['plan_steps']}" in today
