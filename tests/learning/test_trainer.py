@@ -235,7 +235,7 @@ def test_what_a_training_does_is_said_at_its_start(tmp_path):
     assert said[0].startswith("What this training does:")
     assert rows["batch"].split()[-2:] == ["asked", "for"]
     assert rows["set to beat"].endswith("chosen")
-    assert rows["space"].split("  ")[0].strip() == "numbers between -1 and 1"
+    assert rows["space"].strip().split("  ")[0] == "numbers between -1 and 1"
     assert rows["mirror images"].split()[0] == "none"
 
 
