@@ -14,6 +14,7 @@ import magic_pomdp as mp
 from magic_pomdp import Belief
 from magic_pomdp.core.saving import claimed
 from magic_pomdp.learning import TrainSettings, train
+from magic_pomdp.learning import settings as settings_module
 from magic_pomdp.learning import trainer as trainer_module
 from magic_pomdp.learning.checkpoint import CheckpointFile, checkpoints, load_checkpoint
 from magic_pomdp.learning.collecting import EVALUATION, TRAINING, Collecting, Collector
@@ -212,15 +213,16 @@ def test_evaluations_of_a_short_training_are_short(tmp_path, monkeypatch):
 
 
 def test_a_warm_up_that_would_take_too_long_ends_with_what_is_there(tmp_path, monkeypatch):
-    monkeypatch.setattr(trainer_module, "WARMUP_SHARE", 1e-9)
+    monkeypatch.setattr(settings_module, "_WARMUP_SHARE", 1e-9)
+    monkeypatch.setattr(settings_module, "_WARMUP", 400)
     short = settings(warmup=400, minutes=60.0, updates=None, patience=1, evaluate_minutes=1e-4)
     trained = train(Target(), short, tmp_path)
     assert 16 <= trained.warmup < 400
     assert trained.updates > 0
     again = train(Target(), dataclasses.replace(short, patience=2), tmp_path, resume=True)
     assert again.warmup == trained.warmup
-    counted = train(Target(), settings(minutes=60.0), tmp_path / "counted")
-    assert counted.warmup == 40  # where nothing follows the clock, this does not either
+    assert settings(minutes=60.0, updates=None, warmup=300).warmup_minutes is None  # what is asked for is done
+    assert settings(minutes=60.0, warmup=400).warmup_minutes is None  # where nothing follows the clock, this neither
 
 
 def test_a_training_that_is_over_before_its_warm_up_has_no_generator(tmp_path):

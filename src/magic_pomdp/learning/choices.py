@@ -7,7 +7,7 @@ from magic_pomdp.core.learning_hints import Mirror
 from magic_pomdp.core.macro_actions import MacroActions
 from magic_pomdp.core.settings import SettingValue, default_of
 from magic_pomdp.core.task import Task
-from magic_pomdp.learning.settings import WARMUP_SHARE, TrainSettings
+from magic_pomdp.learning.settings import TrainSettings
 from magic_pomdp.macros.spaces import MacroSpace
 
 CHOSEN, ASKED, USUAL, OWN = "chosen", "asked for", "default", "the task's own"
@@ -40,9 +40,8 @@ def choices(
     every = settled.updates_to_evaluation
     between = f"{settled.minutes_to_evaluation:.3g} minutes" if every is None else f"{every:,} updates"
     fewer = "" if settled.evaluation_episodes or settled.counted else " at most"
-    least = ""
-    if settled.minutes is not None and not settled.counted:
-        least = f", or what is there after {WARMUP_SHARE * settled.minutes:.2g} minutes"
+    limit = settled.warmup_minutes
+    least = "" if limit is None else f", or what is there after {limit:.2g} minutes"
     return [
         Choice("a plan in training", f"{settled.training_budget:,} steps", source("plan_steps")),
         Choice("a plan in evaluations", f"{settled.evaluation_budget:,} steps", source("evaluation_steps")),

@@ -21,7 +21,7 @@ Start = Literal["handcrafted", "random"]
 """Where learning sets out from."""
 SETTINGS = "settings.json"
 """The file of a training that tells what was asked for."""
-WARMUP_SHARE = 0.3
+_WARMUP_SHARE = 0.3
 """Of the minutes: after so many learning begins with what there is, if that is a batch."""
 _WIDEST = 4_096
 """Layer of a network."""
@@ -29,6 +29,8 @@ _PLAN_STEPS = 300_000
 """Primitive steps of a plan in training, where they do not follow the clock."""
 _ROOM_TO_GROW = 4
 """Where lengths are learned, the longest macro-action is at least so long: what sets out short may become longer."""
+_WARMUP = 2_000
+"""Plans before the first update, if nobody says otherwise and there is time for them."""
 _EVALUATE_UPDATES = 1_000
 """Updates between evaluations, where nothing follows the clock."""
 _EVALUATE_MINUTES = 3.0
@@ -105,10 +107,10 @@ class TrainSettings(Settings):
         "handcrafted", "Learning sets out from the handcrafted macro-actions or, as in the paper, from random ones."
     )
     warmup: int = setting(
-        2_000,
-        "Plans before the first update, with noisy handcrafted macro-actions, or with random ones; fewer where three "
-        "tenths of the minutes are over before.",
+        _WARMUP,
+        "Plans before the first update, with noisy handcrafted macro-actions, or with random ones.",
         at_least=2,
+        default_words=f"{_WARMUP:,}, or what is there after three tenths of the minutes",
     )
     warmup_std: float = setting(0.35, "Standard deviation of that noise.", above=0.0)
     updates_per_plan: float = setting(1.0, "Updates for every plan made, at most; in lockstep exactly.", above=0.0)
@@ -220,6 +222,13 @@ class TrainSettings(Settings):
     def evaluation_budget(self) -> int:
         """Primitive steps of a plan in an evaluation."""
         return self.evaluation_steps or self.training_budget
+
+    @property
+    def warmup_minutes(self) -> float | None:
+        """When learning begins with what plans there are; None if it waits for all of the warm-up."""
+        if self.minutes is None or self.counted or self.warmup != _WARMUP:
+            return None
+        return _WARMUP_SHARE * self.minutes
 
     @property
     def most_evaluated(self) -> int:

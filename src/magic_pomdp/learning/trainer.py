@@ -34,7 +34,7 @@ from magic_pomdp.learning.collecting import (
 from magic_pomdp.learning.interrupting import interrupts_noted
 from magic_pomdp.learning.learner import Diverged
 from magic_pomdp.learning.measuring import Meter, RunningEvaluation
-from magic_pomdp.learning.settings import WARMUP_SHARE, TrainSettings
+from magic_pomdp.learning.settings import TrainSettings
 from magic_pomdp.learning.state import BEST, TrainingState
 from magic_pomdp.learning.watching import Watch
 from magic_pomdp.results.metrics import EvaluationReport, Progress
@@ -251,10 +251,10 @@ class Trainer:
 
     def _is_warm(self) -> bool:
         """Whether there are plans enough, or no time for more of them."""
-        settings, plans = self.settings, self.replay.added
-        if plans >= settings.warmup or settings.minutes is None or settings.counted:
+        settings, plans, minutes = self.settings, self.replay.added, self.settings.warmup_minutes
+        if plans >= settings.warmup or minutes is None:
             return plans >= settings.warmup
-        return plans >= settings.batch and self.state.seconds >= 60.0 * WARMUP_SHARE * settings.minutes
+        return plans >= settings.batch and self.state.seconds >= 60.0 * minutes
 
     def _begin_learning(self) -> None:
         self._board.write(LIVE, self.learner.generator_vector())
