@@ -174,6 +174,10 @@ class BlursBeyondTheState(Corridor):
     continuous_state = (POSITION, 2)
 
 
+class SeesBeyondTheState(Corridor):
+    plain_features = ((POSITION, 7), ())
+
+
 class ParameterOfPairs(Corridor):
     sizes: tuple = (1, 2)
 
@@ -496,6 +500,7 @@ def test_right_task_passes_in_either_mode():
         (AdviceAlone, "advice", "it is MacroDespotSettings("),
         (AdviceTwice, "advice", "two objects of one kind"),
         (BlursBeyondTheState, "continuous_state", "it is (0, 2)"),
+        (SeesBeyondTheState, "plain_features", "must name numbers of a state, 0 to 1,"),
         (ParameterOfPairs, "sizes", "annotated as tuple"),
         (NumberForText, "label", "its value is 3"),
         (GrowingFuture, "discount", "it is 1.5"),
@@ -624,6 +629,30 @@ class MacroActionsOfItsOwn(Corridor):
 def test_macro_actions_need_not_be_made_of_the_primitive_ones():
     assert list(check_class(MacroActionsOfItsOwn)) == list(check_choices(MacroActionsOfItsOwn())) == []
     assert primitive_actions(MacroActionsOfItsOwn()).tolist() == [[-1.0], [0.0], [1.0]]
+
+
+class Grid(Corridor):
+    """Walks in the plane, or so it seems: nobody says whether it may walk askew."""
+
+    action_size = 2
+
+    def actions(self):
+        return np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
+
+
+class SteppedGrid(Grid):
+    discrete_actions = True
+
+
+class FreeGrid(Grid):
+    discrete_actions = False
+
+
+def test_whether_actions_of_whole_numbers_are_all_there_are_is_to_be_said():
+    (found,) = check_choices(Grid())
+    assert found.function == "discrete_actions"
+    assert "Write `discrete_actions = True` in the class" in str(found)
+    assert list(check_choices(SteppedGrid())) == list(check_choices(FreeGrid())) == []
 
 
 def test_a_class_that_lacks_a_function_is_refused_before_any_check():

@@ -2,7 +2,9 @@ import json
 
 import pytest
 
+from magic_pomdp.cli.learning import curves
 from magic_pomdp.learning.curves import read_curves
+from magic_pomdp.results import read
 from magic_pomdp.show.curves import draw_curves
 
 
@@ -57,3 +59,23 @@ def test_what_cannot_be_drawn_is_said(tmp_path):
     (one / "metrics.jsonl").unlink()
     with pytest.raises(ValueError, match=r"has no metrics\.jsonl"):
         read_curves([one])
+
+
+def test_what_the_set_to_beat_returns_is_known_from_the_trainings(tmp_path):
+    points = [{**point(3.0, 100, 10.0), "lead": 2.0, "lead_stderr": 0.5}, {**point(6.0, 200, 60.0), "lead": 50.0}]
+    folders = [make_training(tmp_path / "one", points), make_training(tmp_path / "other", points[1:])]
+    assert read_curves(folders).handcrafted == 9.0
+    assert read_curves(folders, handcrafted=7.0).handcrafted == 7.0
+    assert read_curves([make_training(tmp_path / "old", [point(3.0, 100, 10.0)])]).handcrafted is None
+
+
+def test_without_matplotlib_the_points_are_a_table(tmp_path, monkeypatch, capsys):
+    folder = make_training(tmp_path / "one", [{**point(3.0, 100, 10.0), "lead": 2.0, "lead_stderr": 0.5}])
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert curves((folder,), out=tmp_path / "curves.png") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "10.0 ± 1.0" in shown
+    assert "The set to beat returns 8.0." in shown
+    assert "No picture: matplotlib is missing" in shown
+    assert read(tmp_path / "curves.json").curves[0].points[0].return_mean == 10.0
+    assert not (tmp_path / "curves.png").exists()

@@ -1,15 +1,20 @@
 """What a training finds out by itself."""
 
 import dataclasses
+import re
+from dataclasses import replace
 
 import pytest
 from toy import Target
 
 import magic_pomdp as mp
-from magic_pomdp.cli.learning import _verdict
+from magic_pomdp.cli.learning import _too_short, _verdict
 from magic_pomdp.learning import TrainSettings, finding
 from magic_pomdp.learning.finding import settle, try_lengths
+from magic_pomdp.learning.trainer import Trained
 from magic_pomdp.planners import MacroDespotSettings
+from magic_pomdp.planners.refining import ENOUGH
+from magic_pomdp.running.world import SimulatedWorld
 
 
 class Unadvised(Target):
@@ -50,9 +55,10 @@ def test_lengths_are_looked_for_only_where_none_are_advised(monkeypatch, tmp_pat
     settled = settle(Unadvised(), TrainSettings(plan_steps=10), tmp_path, False, said.append)
     assert (settled.handcrafted, settled.lengths) == ("4,2,1", "2")
     assert asked == [[(1,), (2,), (4,), (2, 1), (4, 1), (4, 2, 1)]]  # not longer than the search looks
-    assert said[-2:] == [
-        "The set of lengths 4,2,1 returned most: learning is compared with it.",
-        "Learning sets out from handcrafted macro-actions of length 2.",
+    assert said[1:] == [
+        "  4,2,1: 1.5 ± 0.5 (2 episodes)",
+        "There was no time to try them in more episodes: --handcrafted names a set that you know to be better.",
+        "The set of lengths 4,2,1 returned most: it is the set to beat.",
     ]
     for task, settings, handcrafted, lengths in (
         (mp.make("light-dark"), TrainSettings(plan_steps=10), "16,6,2", "6"),
@@ -70,7 +76,23 @@ def test_lengths_are_looked_for_only_where_none_are_advised(monkeypatch, tmp_pat
 def test_the_budget_follows_from_the_time_of_a_plan(tmp_path):
     settled = settle(Target(), TrainSettings(lengths="1"), tmp_path, False, silent)
     assert settled.plan_steps >= 1
-    assert settled.evaluation_budget == settled.training_budget == settled.plan_steps
+    assert settled.evaluation_budget == 4 * settled.training_budget == 4 * settled.plan_steps
+    asked = settle(Target(), TrainSettings(lengths="1", plan_steps=30), tmp_path, False, silent)
+    assert asked.evaluation_budget == asked.training_budget == 30
+
+
+def test_a_budget_in_which_a_search_would_know_nothing_is_raised(tmp_path, monkeypatch):
+    """Of a ten-thousandth of the time, a search of Light-Dark could not even try its macro-actions."""
+    monkeypatch.setattr(finding, "_SHARE", 1e-4)
+    task = mp.make("light-dark")
+    settled = settle(task, TrainSettings(), tmp_path, False, silent)
+    context = SimulatedWorld(task).begin(0, 0).context
+    planner = mp.MacroDespot(task, budget=mp.Budget(steps=settled.plan_steps))
+    assert planner.plan(mp.Belief.initial(task, context)).nodes >= ENOUGH
+
+
+def test_one_episode_has_no_error():
+    assert str(finding.Tried((4, 1), (9.0,))) == "4,1: 9.0 ± unknown (1 episode)"
 
 
 @pytest.mark.parametrize("lengths", ["", "0", "3,", "a", "3;1", "-1", "99999"])
@@ -90,7 +112,33 @@ def test_what_sets_out_short_may_become_longer():
 
 
 @pytest.mark.parametrize(
-    ("lead", "word"), [(5.0, "is better than"), (1.0, "not clearly better"), (-1.0, "not clearly"), (-5.0, "WORSE")]
+    ("lead", "word"),
+    [
+        (5.0, r"is better than the set to beat \(handcrafted, lengths 16, 6\), by 5.0 ± 1.0"),
+        (1.0, "not clearly better"),
+        (-1.0, "not clearly"),
+        (-5.0, r"WORSE than .*, by 5.0 ± 1.0, episode by episode. Few updates made it: go on with --resume"),
+    ],
 )
 def test_the_verdict(lead, word):
-    assert word in _verdict(lead, 1.0)
+    assert re.search(word, _verdict(lead, 1.0, 100, (16, 6)))
+
+
+def test_a_training_that_was_too_short_says_by_how_much():
+    trained = Trained(None, None, (), updates=0, plans=200, warmup=2000, minutes=2.0, stopped_by="minutes")
+    assert "after 200 of 2,000 warm-up plans" in _too_short(trained)
+    assert "takes 18 minutes more. Give --resume and more --minutes, or begin anew" in _too_short(trained)
+    assert "takes some minutes more" in _too_short(replace(trained, plans=0))
+
+
+def test_a_starting_set_that_nothing_beat_is_called_that():
+    assert "It is still the starting set: go on" in _verdict(1.0, 1.0, 0, (6,))
+    assert "Train for longer, or plan" in _verdict(1.0, 1.0, 20_000, (6,))
+
+
+def test_an_interrupted_training_ends_as_other_commands_do(run, monkeypatch):
+    trained = Trained(None, None, (), updates=7, plans=9, warmup=5, minutes=1.0, stopped_by="interrupt")
+    monkeypatch.setattr("magic_pomdp.learning.training.train", lambda *_: trained)
+    code, _, said = run("train", "tiger")
+    assert code == 130
+    assert "Interrupted after 7 updates; the same command with --resume goes on." in said

@@ -45,16 +45,17 @@ def fitted(shape, experience):
     return normaliser, normaliser(torch.from_numpy(experience.particles), torch.from_numpy(experience.context))
 
 
-def make_generator(shape, std=0.1):
-    torch.manual_seed(0)
-    return GeneratorNetwork(shape, SPACES[shape.kind].start, std)
+def make_generator(shape, std=0.1, seed=0, start="handcrafted"):
+    torch.manual_seed(seed)
+    return GeneratorNetwork(shape, SPACES[shape.kind].start if start == "handcrafted" else None, std)
 
 
+@pytest.mark.parametrize("inputs", ["relative", "plain"])
 @pytest.mark.parametrize("members", [0, 1])
 @pytest.mark.parametrize("conditioning", ["belief+context", "belief", "context", "none"])
 @pytest.mark.parametrize("kind", SPACES)
-def test_the_compiled_generator_is_the_trained_one(kind, conditioning, members):
-    shape = make_shape(kind, conditioning=conditioning, members=members, member_features=2)
+def test_the_compiled_generator_is_the_trained_one(kind, conditioning, members, inputs):
+    shape = make_shape(kind, conditioning=conditioning, members=members, member_features=2, inputs=inputs)
     experience, network = some_experience(shape), make_generator(shape)
     normaliser, inputs = fitted(shape, experience)
     with torch.no_grad():
@@ -89,6 +90,52 @@ def test_a_generator_begins_at_the_handcrafted_set(kind):
         means, stds = make_generator(shape, std=0.08)(inputs)
     assert np.abs(place(means.numpy(), kind) - SPACES[kind].start).max() < 0.3
     assert 0.06 < stds.mean() < 0.1
+
+
+@pytest.mark.parametrize("kind", SPACES)
+def test_a_generator_may_begin_anywhere(kind):
+    shape = make_shape(kind)
+    _, inputs = fitted(shape, some_experience(shape))
+    with torch.no_grad():
+        (one, stds), (other, _) = (make_generator(shape, 0.08, seed, "random")(inputs) for seed in range(2))
+    assert np.abs(place(one.numpy(), kind) - SPACES[kind].start).max() > 0.3
+    assert np.abs(place(one.numpy(), kind) - place(other.numpy(), kind)).max() > 0.3
+    assert 0.06 < stds.mean() < 0.1
+
+
+def test_plain_inputs_are_the_numbers_as_they_are():
+    shape = make_shape(inputs="plain")
+    experience = some_experience(shape)
+    _, inputs = fitted(shape, experience)
+    np.testing.assert_array_equal(inputs.each.numpy(), experience.particles)
+    np.testing.assert_array_equal(inputs.context.numpy(), experience.context)
+    assert inputs.belief.shape == (40, 0)
+
+
+def test_a_task_names_the_numbers_that_plain_inputs_are():
+    task = mp.make("light-dark")
+    shape = GeneratorShape.for_task(task, task.macro_space(4), particles=5, inputs="plain")
+    context = np.array([3.0, 1.0, -2.0, 2.5, -3.0])
+    states = np.column_stack([np.arange(50.0), np.full(50, -1.0), np.full(50, 7.0), np.zeros(50)])
+    particles, known = Features(task, shape)(states, context)
+    np.testing.assert_array_equal(particles, [[7.0, x, -1.0] for x in (5, 15, 25, 35, 45)])
+    np.testing.assert_array_equal(known, [3.0, 1.0, -2.0])
+    cars = mp.make("crowd-driving")
+    plain, relative = (
+        GeneratorShape.for_task(cars, cars.macro_space(3), inputs=inputs) for inputs in ("plain", "relative")
+    )
+    assert (plain.particle_features, plain.members) == (relative.particle_features, relative.members)
+
+
+def test_numbers_that_a_state_does_not_have_are_refused():
+    class Beyond(type(mp.make("light-dark"))):
+        name = "beyond"
+        plain_features = ((0, 4), ())
+
+    task = Beyond()
+    with pytest.raises(ValueError, match="plain_features of beyond must name numbers of a state, 0 to 3, and of"):
+        GeneratorShape.for_task(task, task.macro_space(4), inputs="plain")
+    GeneratorShape.for_task(task, task.macro_space(4))
 
 
 def test_what_a_generator_is_told():

@@ -3,9 +3,11 @@ from test_trainer import TINY, settings
 from toy import Target
 
 import magic_pomdp as mp
+from magic_pomdp.cli.learning import models
 from magic_pomdp.learning import TrainSettings
-from magic_pomdp.learning.question import train_command
+from magic_pomdp.learning.question import command_today, train_command
 from magic_pomdp.learning.settings import CHANGEABLE
+from magic_pomdp.magic.model import load_model, shipped_models
 from magic_pomdp.planners import MacroDespotSettings
 
 
@@ -58,3 +60,15 @@ def test_what_commands_call_a_task():
     assert train_command(mp.make("light-dark"), TrainSettings()) == "magic-pomdp train light-dark"
     assert train_command(Target(), TrainSettings(), "my.py:Target") == "magic-pomdp train my.py:Target"
     assert train_command(Target(), TrainSettings()) == "magic-pomdp train toy:Target"
+
+
+def test_models_that_ship_tell_how_to_train_the_same_today(capsys):
+    assert models() == 0
+    shown = capsys.readouterr().out
+    for path in shipped_models():
+        card, today = load_model(path).card, command_today(load_model(path).card)
+        assert f"    {card.command}\n" in shown  # in one piece
+        assert today.startswith(f"magic-pomdp train {card.task} ")
+        assert f"--macro-length {card.space['length']} " in today
+        assert f"    {today}\n" in shown
+        assert f"--plan-steps {card.settings['plan_steps']}" in today

@@ -14,6 +14,7 @@ import magic_pomdp as mp
 from magic_pomdp import Belief
 from magic_pomdp.core.saving import claimed
 from magic_pomdp.learning import TrainSettings, train
+from magic_pomdp.learning import settings as settings_module
 from magic_pomdp.learning import trainer as trainer_module
 from magic_pomdp.learning.checkpoint import CheckpointFile, checkpoints, load_checkpoint
 from magic_pomdp.learning.collecting import EVALUATION, TRAINING, Collecting, Collector
@@ -186,10 +187,66 @@ def test_a_counted_training_gives_the_same_file_whenever_it_is_run(tmp_path, mon
         trained = train(Target(), counted, folder, resume=at is not None)
         products.append((folder / "best.safetensors").read_bytes())
         curves.append([(report.updates, report.return_mean) for report in trained.curve])
-    assert [updates for updates, _ in curves[0]] == [7, 14, 21, 28, 35, 42, 49, 56, 60]
+    assert [updates for updates, _ in curves[0]] == [0, 7, 14, 21, 28, 35, 42, 49, 56, 60]
     assert curves[1:] == curves[:1] * 3
     assert products[1:] == products[:1] * 3
     assert load_model(tmp_path / "one" / "best.safetensors").card.minutes is None
+
+
+def test_the_curve_begins_with_the_starting_set(tmp_path):
+    """A resumed training does not evaluate it again."""
+    first = train(Target(), settings(evaluate_updates=20, updates=30), tmp_path)
+    assert [report.updates for report in first.curve] == [0, 20, 30]
+    again = train(Target(), settings(evaluate_updates=20, updates=40), tmp_path, resume=True)
+    assert [report.updates for report in again.curve] == [0, 20, 30, 40]
+
+
+def test_evaluations_of_a_short_training_are_short(tmp_path, monkeypatch):
+    """The set to beat has as many episodes as fit, and what is compared with it has the same ones."""
+    monkeypatch.setattr(trainer_module, "_EVALUATION_SHARE", 1e-9)
+    short = settings(evaluation_episodes=None, minutes=60.0, workers=1)
+    trained = train(Target(), short, tmp_path)
+    assert {report.episodes for report in trained.curve} == {20}
+    assert trained.score.lead is not None
+    asked = train(Target(), dataclasses.replace(short, evaluation_episodes=30), tmp_path / "asked")
+    assert {report.episodes for report in asked.curve} == {30}
+
+
+def test_a_warm_up_that_would_take_too_long_ends_with_what_is_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(settings_module, "_WARMUP_SHARE", 1e-9)
+    monkeypatch.setattr(settings_module, "_WARMUP", 400)
+    short = settings(warmup=400, minutes=60.0, updates=None, patience=1, evaluate_minutes=1e-4)
+    trained = train(Target(), short, tmp_path)
+    assert 16 <= trained.warmup < 400
+    assert trained.updates > 0
+    again = train(Target(), dataclasses.replace(short, patience=2), tmp_path, resume=True)
+    assert again.warmup == trained.warmup
+    assert settings(minutes=60.0, updates=None, warmup=300).warmup_minutes is None  # what is asked for is done
+    assert settings(minutes=60.0, warmup=400).warmup_minutes is None  # where nothing follows the clock, this neither
+
+
+def test_a_training_that_is_over_before_its_warm_up_has_no_generator(tmp_path):
+    trained = train(Target(), settings(minutes=1e-6, updates=None), tmp_path)
+    assert (trained.model, trained.warmup) == (None, 40)
+
+
+def test_what_a_training_does_is_said_at_its_start(tmp_path):
+    said = []
+    train(Target(), settings(batch=8), tmp_path, watch=Lines(said.append))
+    rows = {line[:22].strip(): line[22:] for line in said[0].splitlines()[1:]}
+    assert said[0].startswith("What this training does:")
+    assert rows["batch"].split()[-2:] == ["asked", "for"]
+    assert rows["set to beat"].endswith("chosen")
+    assert rows["space"].strip().split("  ")[0] == "numbers between -1 and 1"
+    assert rows["mirror images"].split()[0] == "none"
+
+
+def test_another_budget_of_evaluations_needs_another_baseline(tmp_path):
+    trained = train(Target(), settings(updates=10), tmp_path)
+    assert TrainingState(Target(), settings(updates=10), tmp_path).baselines == {}
+    other = train(Target(), settings(updates=20, evaluation_steps=3), tmp_path, resume=True)
+    assert trained.curve[0].plan_steps == 1
+    assert other.curve[-1].plan_steps == 3
 
 
 def test_evaluations_are_counted_where_nothing_else_decides():

@@ -16,6 +16,7 @@ class Target(mp.Task):
     action_size = 1
     observation_size = 1
     context_size = 1
+    discrete_actions = False  # it may shoot anywhere between
     advice = (BeliefSettings(particles=40), MacroDespotSettings(scenarios=4, search_depth=1))
 
     max_steps: int = 1

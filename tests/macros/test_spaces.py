@@ -1,9 +1,13 @@
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 from magic_pomdp import make
 from magic_pomdp.macros import BezierSpace, HeldActionSpace, LearnedLengths, ListedActionSpace, TurnAndGoSpace
+from magic_pomdp.macros.spaces import spread_out
 from magic_pomdp.macros.variations import Variations
+from magic_pomdp.tasks.tiger import Tiger
 
 
 @pytest.mark.parametrize(("name", "length"), [("light-dark", 6), ("puck-push", 2), ("tiger", 3), ("light-dark-1d", 2)])
@@ -26,6 +30,16 @@ def test_discrete_tasks_learn_over_their_real_actions_alone(name):
             for sequence, length in zip(decoded.actions, decoded.lengths, strict=True):
                 assert {tuple(action) for action in sequence[:length]} <= real
     assert task.macro_space(3).describe()["actions"] == task.actions().ravel().tolist()
+
+
+@pytest.mark.parametrize("kind", ["box", "sphere", "sphere and length"])
+def test_parameters_may_begin_anywhere(kind):
+    drawn = spread_out(np.random.default_rng(0).normal(size=(3000, 4)), kind)
+    np.testing.assert_allclose(drawn.mean(axis=0), 0.0, atol=0.05)
+    box = {"box": 0, "sphere": 4, "sphere and length": 3}[kind]
+    np.testing.assert_allclose(np.linalg.norm(drawn[:, :box], axis=1), float(box > 0))
+    for number in drawn[:, box:].T:
+        np.testing.assert_allclose(np.histogram(number, 4, (-1.0, 1.0))[0] / 3000, 0.25, atol=0.03)
 
 
 def test_variations_of_discrete_actions_are_real_actions():
@@ -90,3 +104,48 @@ def test_turn_and_go_steers_and_then_goes_straight():
         space.decode(np.zeros((2, 2)))
     with pytest.raises(ValueError, match="at least one"):
         TurnAndGoSpace(3, 6.0, 0.25, ())
+
+
+class Rows(Tiger):
+    """Tiger, but for its actions."""
+
+    rows: ClassVar[np.ndarray]
+
+    def actions(self):
+        return self.rows
+
+
+class OwnSpace(Rows):
+    def macro_space(self, length):
+        return HeldActionSpace.of_actions(self.actions(), length)
+
+
+class Said(Rows):
+    discrete_actions = False
+
+
+@pytest.mark.parametrize(
+    ("task", "rows", "discrete"),
+    [
+        (Rows, [-1.0, 1.0, 0.0], True),
+        (Rows, [0.0, 5.0, 7.0], True),
+        (Rows, [-1.0, -0.5, 0.5], False),
+        (Rows, range(1, 33), True),
+        (Rows, range(1, 34), False),
+        (Rows, range(50), True),
+        (OwnSpace, [-1.0, 1.0], False),
+        (Said, [-1.0, 1.0, 0.0], False),
+    ],
+)
+def test_few_actions_of_one_whole_number_are_all_there_are(task, rows, discrete):
+    task = with_rows(task, np.array(rows, dtype=float)[:, None])
+    assert task.is_discrete is discrete
+    assert isinstance(task.macro_space(2), ListedActionSpace) is discrete
+
+
+def test_actions_of_several_whole_numbers_may_be_anything_between():
+    assert not with_rows(Rows, np.eye(2)).is_discrete
+
+
+def with_rows(kind, rows):
+    return type("Rowed", (kind,), {"rows": rows})()

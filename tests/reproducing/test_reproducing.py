@@ -204,7 +204,7 @@ def test_what_other_code_has_made_is_made_again(tmp_path):
 def test_what_cannot_be_done_is_told_and_the_rest_goes_on(tmp_path, monkeypatch):
     broken = dataclasses.replace(TRAINING, label="broken", settings=dataclasses.replace(SHORT, macro_length=7))
     lost = dataclasses.replace(LEARNED, training=broken)
-    monkeypatch.setattr("magic_pomdp.learning.trainer.train", lambda *_: (_ for _ in ()).throw(ValueError("No luck.")))
+    monkeypatch.setattr("magic_pomdp.learning.training.train", lambda *_: (_ for _ in ()).throw(ValueError("No luck.")))
     plan = table(ELSEWHERE, lost, SET)
     found, well = done(tmp_path, plan)
     assert not well

@@ -255,3 +255,14 @@ def test_what_is_no_finite_number_is_never_written(tmp_path, number):
     ):
         write(path, evaluation(records=(a_record(statistics={"distance": number}),)))
     assert path.read_text() == "old"
+
+
+def test_a_path_may_be_text_and_what_is_no_result_is_said(tmp_path):
+    path = str(tmp_path / "some.json")
+    write(path, evaluation())
+    assert read(path) == read(Path(path))
+    with pytest.raises(ValueError, match=r"^best.safetensors is a model or a checkpoint and no result"):
+        read("best.safetensors")
+    (tmp_path / "other.json").write_text("[]")
+    with pytest.raises(ValueError, match="holds no result of magic-pomdp"):
+        read(str(tmp_path / "other.json"))

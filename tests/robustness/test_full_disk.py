@@ -148,7 +148,7 @@ def test_ablate_shows_its_table_and_the_same_command_does_what_is_missing(run, t
     report = EvaluationReport(
         updates=1, minutes=1.0, return_mean=2.0, return_stderr=0.5, success_rate=0.5, episodes=4, plan_steps=9
     )
-    trained = Trained(Path("some"), report, (report,), updates=1, plans=1, minutes=1.0, stopped_by="updates")
+    trained = Trained(Path("some"), report, (report,), updates=1, plans=1, warmup=1, minutes=1.0, stopped_by="updates")
     monkeypatch.setattr(ablation, "evaluate", judge)
     monkeypatch.setattr(ablation, "train", lambda *_: trained)
     asked = ("ablate", "tiger", "--conditionings", "none", "--episodes", 1, "--workers", 0, "--out", "all")

@@ -108,6 +108,12 @@ def named_option(arguments: list[str], name: str) -> str | None:
     return value
 
 
+def given_options(arguments: list[str], names: Iterable[str]) -> frozenset[str]:
+    """Those of some options that a command line names, also where they are switches: --name, or --no-name."""
+    words = {argument.partition("=")[0].replace("_", "-") for argument in arguments}
+    return frozenset(name for name in names if words & {f"--{sign}{name.replace('_', '-')}" for sign in ("", "no-")})
+
+
 def with_options(base: type[_Base], fields: list[tuple[str, Any, Any]]) -> type[_Base]:
     """A dataclass with more options: names, types and defaults."""
     about = {"__doc__": base.__doc__}

@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from magic_pomdp.macros.spaces import MacroSpace
 
 
+_FEW = 32
+"""Actions of whole numbers that somebody has probably counted out."""
+
+
 class Mirror(NamedTuple):
     """A symmetry of a task. In the mirror image of a situation every number x that the networks see is
     sign · x + shift, and macro-actions whose parameters have their signs changed are worth the same there."""
@@ -29,14 +33,29 @@ class LearningHints:
     """Functions of a task that help to learn macro-actions for it. The two that fill features are compiled."""
 
     discrete_actions: ClassVar[bool | None] = None
-    """Whether the rows of `actions` are all the actions there are. Default: if they are the numbers 0, 1, 2, …"""
+    """Whether the rows of `actions` are all the actions there are. Default: if they are the numbers 0, 1, 2, …, or at
+    most 32 of one whole number each and the task has no `macro_space` of its own."""
+
+    plain_features: ClassVar[tuple[tuple[int, ...], tuple[int, ...]] | None] = None
+    """Which numbers of a state, and which of the context, networks see that are to see these as they are (`--inputs
+    plain`). Default: they see what `particle_features` and `context_features` fill, as that is."""
 
     @property
     def is_discrete(self: "Task") -> bool:  # type: ignore[misc]
         """Whether there are no other actions than the rows of `actions`."""
+        if self.discrete_actions is not None:
+            return self.discrete_actions
         actions = self.actions()
-        numbered = actions.shape[1] == 1 and np.array_equal(actions[:, 0], np.arange(len(actions)))
-        return numbered if self.discrete_actions is None else self.discrete_actions
+        if np.array_equal(actions, np.arange(len(actions))[:, None]):
+            return True
+        usual_space = type(self).macro_space is LearningHints.macro_space
+        return usual_space and actions.shape[1] == 1 and self.actions_are_few_and_whole
+
+    @property
+    def actions_are_few_and_whole(self: "Task") -> bool:  # type: ignore[misc]
+        """Whether the rows of `actions` look as if there were no others."""
+        actions = self.actions()
+        return len(actions) <= _FEW and np.array_equal(actions, np.round(actions))
 
     def particle_features(self, context: np.ndarray, state: np.ndarray, features: np.ndarray) -> None:
         """Fill what the networks see of one particle; shape (particle_features_size,). Default: the state."""

@@ -25,6 +25,17 @@ def standard_error(values: Sequence[float], weights: Sequence[float] | None = No
     return float(np.linalg.norm(off) / math.sqrt(count * (count - 1)))
 
 
+def error_words(error: float, values: int, digits: int = 1) -> str:
+    """A standard error of so many values, for a person: that of one is not known."""
+    return f"{error:.{digits}f}" if values > 1 else "unknown"
+
+
+def with_error(value: float, values: Sequence[float]) -> str:
+    """A mean with its standard error and how many values it is of, for a person."""
+    count = len(values)
+    return f"{value:.1f} ± {error_words(standard_error(values), count)} ({count} episode{'s' if count != 1 else ''})"
+
+
 def percentile(values: Sequence[float], percent: float) -> float:
     """The value that `percent` of 100 lie below, between neighbours by interpolation; 0 of nothing."""
     return float(np.percentile(values, percent)) if len(values) > 0 else 0.0

@@ -12,15 +12,21 @@ from magic_pomdp._lazy import lazy_names
 if TYPE_CHECKING:
     from magic_pomdp.core.learning_hints import Mirror as Mirror
     from magic_pomdp.learning.ablation import ablate as ablate
+    from magic_pomdp.learning.recipes import Rung as Rung
+    from magic_pomdp.learning.recipes import ladder as ladder
+    from magic_pomdp.learning.recipes import recipe as recipe
     from magic_pomdp.learning.settings import TrainSettings as TrainSettings
     from magic_pomdp.learning.trainer import Trained as Trained
-    from magic_pomdp.learning.trainer import train as train
+    from magic_pomdp.learning.training import train as train
 
 __all__ = [
     "Mirror",
+    "Rung",
     "TrainSettings",
     "Trained",
     "ablate",
+    "ladder",
+    "recipe",
     "train",
 ]
 
@@ -29,10 +35,13 @@ __getattr__, __dir__ = lazy_names(
     {
         "core.learning_hints": ("Mirror",),
         "learning.ablation": ("ablate",),
-        "learning.settings": ("TrainSettings",),
-        "learning.trainer": (
-            "Trained",
-            "train",
+        "learning.recipes": (
+            "Rung",
+            "ladder",
+            "recipe",
         ),
+        "learning.settings": ("TrainSettings",),
+        "learning.trainer": ("Trained",),
+        "learning.training": ("train",),
     },
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import NoneType
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -19,8 +19,9 @@ from magic_pomdp.core.saving import check_writable, make_folder, save_bytes
 from magic_pomdp.core.settings import SettingValue, setting_kinds, settings_of
 from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.learning.at_once import TrainingJob, train_at_once
+from magic_pomdp.learning.recipes import Rung
 from magic_pomdp.learning.settings import SETTINGS, TrainSettings, complete
-from magic_pomdp.learning.trainer import train
+from magic_pomdp.learning.training import train
 from magic_pomdp.learning.watching import MetricsFile, Watch
 from magic_pomdp.magic.planner import MAGIC
 from magic_pomdp.magic.shape import Conditioning
@@ -54,26 +55,28 @@ _Kind = TypeVar("_Kind", bound=Stored)
 class Variant:
     """One way to train."""
 
-    conditioning: str
-    critic: str
-    change: str
+    settings: TrainSettings
+    change: str = ""
     """Another setting that is changed, as name=value; "" for none."""
-    seed: int
+    rung: str = ""
+    """Of a ladder; "" if there is none."""
 
     def __str__(self) -> str:
-        return f"{self.conditioning}, {self.critic} critic, {self.change + ', ' if self.change else ''}seed {self.seed}"
+        return f"{self.rung or ', '.join(self._parts(' critic'))}, seed {self.settings.seed}"
 
     @property
     def folder(self) -> str:
         """Where its training is kept, below the ablation's folder."""
-        parts = (self.conditioning, self.critic, self.change, f"seed{self.seed}")
-        return "_".join(part for part in parts if part)
+        return "_".join([*([self.rung.replace(" ", "-")] if self.rung else self._parts()), f"seed{self.settings.seed}"])
 
-    def settings(self, shared: TrainSettings) -> TrainSettings:
-        """What to train it with, of the settings that all variants share."""
-        changed: dict[str, Any] = dict([parse_change(self.change)]) if self.change else {}
-        changed |= {"conditioning": self.conditioning, "critic": self.critic, "seed": self.seed}
-        return dataclasses.replace(shared, **changed)
+    def about(self) -> dict[str, Any]:
+        """What results tell of it."""
+        shown = {name: getattr(self.settings, name) for name in ("conditioning", "critic", "seed")}
+        return {**shown, "change": self.change, "rung": self.rung}
+
+    def _parts(self, critic: str = "") -> list[str]:
+        parts = (self.settings.conditioning, self.settings.critic + critic, self.change)
+        return [part for part in parts if part]
 
 
 def parse_change(change: str) -> tuple[str, SettingValue]:
@@ -85,11 +88,20 @@ def parse_change(change: str) -> tuple[str, SettingValue]:
     known = [field for field in kinds if field not in _FREE]
     if name not in known:
         raise ValueError(f"There is no setting {name!r} to compare like this{nearest(name, known)}.")
-    kind = kinds[name]
-    for one in get_args(kind) or (kind,):
-        with suppress(ValueError, KeyError):
-            return name, _WORDS[one][text] if one in _WORDS else one(text)
+    for one in _alternatives(kinds[name]):
+        if one == text:
+            return name, text
+        if isinstance(one, type):
+            with suppress(ValueError, KeyError):
+                return name, _WORDS[one][text] if one in _WORDS else one(text)
     raise ValueError(f"The setting {name} cannot be {text!r}.")
+
+
+def _alternatives(kind: Any) -> tuple[Any, ...]:
+    """The kinds of values that a setting can have; words stand for themselves."""
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    return tuple(one for part in get_args(kind) for one in _alternatives(part)) or (kind,)
 
 
 class AblationQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,12 +118,14 @@ class AblationQuestion(msgspec.Struct, frozen=True, kw_only=True):
     evaluation_seed: int
     training: dict[str, SettingValue]
     """The settings that all trainings share."""
+    ladder: dict[str, dict[str, SettingValue]] = {}
+    """By the names of a ladder's rungs, the settings that are other than those that all share."""
     derived: str = ""
     """A fingerprint of what the task has read from files or derived otherwise; "" if nothing, or if it is not known."""
 
     def facts(self) -> dict[str, object]:
         """All of it by name, each setting for itself."""
-        shared = {name: getattr(self, name) for name in ("task", "task_parameters", "budget", "episodes")}
+        shared = {name: getattr(self, name) for name in ("task", "task_parameters", "budget", "episodes", "ladder")}
         return {**shared, "evaluation_seed": self.evaluation_seed, **self.settings, **self.training}
 
 
@@ -151,20 +165,21 @@ def ablate(
     watch: AblationWatch | None = None,
     place: str = "",
     changes: Sequence[str] = (),
+    rungs: Sequence[Rung] = (),
 ) -> Ablation:
     """Train every variant with the same settings, `seeds` times from the settings' seed on, and evaluate the best
     generator of each, and the handcrafted set, on the same episodes (budget: the task's own). Each of `changes`,
-    name=value, makes another variant of every conditioning and critic, with that setting changed. `place` is that of
-    `train`.
+    name=value, makes another variant of every conditioning and critic, with that setting changed. `rungs`, those of a
+    `ladder`, are compared instead of all these. `place` is that of `train`.
 
     Everything is kept in the folder. What is finished there is not run again and a training that was stopped goes on,
     so the same call, or one with more variants or seeds, does what is missing; a call that asks something else is
     refused. Ctrl-C during a training saves it and raises AblationInterrupted.
     """
     watch = watch or AblationWatch()
-    variants = _variants(settings, conditionings, critics, changes, seeds)
+    variants = _variants(settings, conditionings, critics, changes, rungs, seeds)
     handcrafted = PlannerFactory(MACRO_DESPOT.name, budget, {"macro_length": settings.length_in(task)})
-    _check_question(folder, _question(task, settings, handcrafted, episodes, evaluation_seed))
+    _check_question(folder, _question(task, settings, rungs, handcrafted, episodes, evaluation_seed))
 
     def judge(name: str, factory: PlannerFactory) -> Evaluation:
         watch.say(f"Evaluating {name} in {episodes} episodes.")
@@ -176,13 +191,13 @@ def ablate(
         watch.say(f"Training {title}.")
         resume = (its_folder / SETTINGS).is_file()
         with watch.training(make_folder(its_folder), title) as watch_training:
-            trained = train(task, variant.settings(settings), its_folder, resume, watch_training, place)
+            trained = train(task, variant.settings, its_folder, resume, watch_training, place)
         if trained.stopped_by == "interrupt":
             raise AblationInterrupted(f"The training of {variant} was interrupted.")
         if trained.model is None:
             raise ValueError(f"The training of {variant} was over before its warm-up: give it more time.")
         return AblationTraining(
-            **dataclasses.asdict(variant),
+            **variant.about(),
             minutes=trained.minutes,
             updates=trained.updates,
             plans=trained.plans,
@@ -212,9 +227,7 @@ def ablate(
     missing = [variant for variant in variants if not (folder / variant.folder / _RESULT).exists()]
     train_at_once(
         [
-            TrainingJob(
-                task, variant.settings(settings), folder / variant.folder, f"{task_name(task)}, {variant}", place
-            )
+            TrainingJob(task, variant.settings, folder / variant.folder, f"{task_name(task)}, {variant}", place)
             for variant in missing
         ],
         lambda job: watch.say(f"Trained {job.title}."),
@@ -231,7 +244,7 @@ def ablate(
 
 
 def _is_of(variant: Variant, is_asked: Callable[[Evaluation], bool], found: AblationTraining) -> bool:
-    mine = all(getattr(found, name) == value for name, value in dataclasses.asdict(variant).items())
+    mine = all(getattr(found, name) == value for name, value in variant.about().items())
     return mine and is_asked(found.evaluation)
 
 
@@ -240,6 +253,7 @@ def _variants(
     conditionings: Sequence[str],
     critics: Sequence[str],
     changes: Sequence[str],
+    rungs: Sequence[Rung],
     seeds: int,
 ) -> list[Variant]:
     """Seed by seed, so that an ablation that is stopped early has compared something."""
@@ -250,22 +264,34 @@ def _variants(
     for what, given in (("conditioning", conditionings), ("critic", critics)):
         if not given:
             raise ValueError(f"An ablation needs at least one {what}.")
-    changed = [parse_change(change) for change in changes]
-    words = ["", *(f"{name}={value}" for name, value in changed if value != getattr(settings, name))]
-    variants = [
-        Variant(conditioning, critic, change, seed)
-        for seed in range(settings.seed, settings.seed + seeds)
+    known: dict[str, dict[str, Any]] = {"": {}}
+    for name, value in map(parse_change, changes):
+        if value != getattr(settings, name):
+            known[f"{name}={value}"] = {name: value}
+    all_seeds = range(settings.seed, settings.seed + seeds)
+    if rungs:
+        return [
+            Variant(dataclasses.replace(settings, seed=seed, **rung.changes), rung=rung.name)  # type: ignore[arg-type]
+            for seed in all_seeds
+            for rung in rungs
+        ]
+    compared = partial(dataclasses.replace, settings)
+    return [
+        Variant(compared(conditioning=conditioning, critic=critic, seed=seed, **changed), change)
+        for seed in all_seeds
         for critic in dict.fromkeys(critics)
         for conditioning in dict.fromkeys(conditionings)
-        for change in dict.fromkeys(words)
+        for change, changed in known.items()
     ]
-    for variant in variants:
-        variant.settings(settings)  # what makes no sense is refused before anything is trained
-    return variants
 
 
 def _question(
-    task: Task, settings: TrainSettings, handcrafted: PlannerFactory, episodes: int, evaluation_seed: int
+    task: Task,
+    settings: TrainSettings,
+    rungs: Sequence[Rung],
+    handcrafted: PlannerFactory,
+    episodes: int,
+    evaluation_seed: int,
 ) -> AblationQuestion:
     if episodes < 1:
         raise ValueError(f"The number of episodes must be at least 1, not {episodes}.")
@@ -279,6 +305,7 @@ def _question(
         episodes=episodes,
         evaluation_seed=evaluation_seed,
         training={name: value for name, value in settings.values().items() if name not in _FREE},
+        ladder={rung.name: dict(rung.changes) for rung in rungs},
         derived=derived_digest(task),
     )
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from magic_pomdp.core.saving import make_folder, save_bytes
 from magic_pomdp.core.task import Task
 from magic_pomdp.learning.settings import SETTINGS, TrainSettings
-from magic_pomdp.learning.trainer import train
+from magic_pomdp.learning.training import train
 from magic_pomdp.learning.watching import CurvePicture, Everyone, MetricsFile
 from magic_pomdp.running.where import present_cluster
 

@@ -35,6 +35,8 @@ class CheckpointFile(TrainingQuestion, frozen=True, kw_only=True, tag_field="kin
     """Of training."""
     warmed_up: bool
     """Whether there was enough experience to learn from."""
+    warmup: Count | None = None
+    """Plans of the warm-up; None for as many as the settings tell."""
     history: tuple[EvaluationReport, ...]
     """Every evaluation."""
     baselines: dict[str, tuple[float, ...]] = msgspec.field(default_factory=dict)

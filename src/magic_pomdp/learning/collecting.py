@@ -1,8 +1,8 @@
 """What a training's workers do: run episodes with the generator as it is now, and bring back the experience."""
 
 import dataclasses
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -11,9 +11,10 @@ import numpy as np
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.randomness import new_stream, stream_key
 from magic_pomdp.core.saving import save_bytes
+from magic_pomdp.core.settings import SettingValue
 from magic_pomdp.core.task import Task
 from magic_pomdp.learning.replay import Experience
-from magic_pomdp.macros.spaces import MacroSpace, place
+from magic_pomdp.macros.spaces import MacroSpace, place, spread_out
 from magic_pomdp.magic.generator import Features, Generator, draw_normal
 from magic_pomdp.magic.planner import MagicPlanner, MagicSettings
 from magic_pomdp.magic.shape import GeneratorShape
@@ -25,11 +26,11 @@ from magic_pomdp.running.evaluating import warm_up
 
 TRAINING, EVALUATION, FINAL, PROBE, BASELINE, FINAL_BASELINE = range(6)
 """Purposes of an episode. Each has its own luck, so that nothing is evaluated on the episodes it has learned from; but
-the handcrafted set meets the same episodes as the generator that it is the baseline of."""
+the set to beat meets the same episodes as the generator that is compared with it."""
 PURPOSES = ("training", "evaluation", "final evaluation", "trial", "baseline", "final baseline")
 """What people call them."""
 MEETS = {BASELINE: EVALUATION, FINAL_BASELINE: FINAL}
-"""Whose episodes the handcrafted set meets, for either purpose."""
+"""Whose episodes the set to beat meets, for either purpose."""
 LIVE, EVALUATED = range(2)
 """Rows of the board: the generator as it is now, and the one being evaluated."""
 SAMPLING = 1
@@ -95,9 +96,12 @@ class Collecting:
     seed: int
     plan_steps: int
     evaluation_steps: int
-    warmup_std: float
+    warmup_std: float | None
+    """Of the noise on the handcrafted macro-actions of the warm-up; None if these begin anywhere."""
     handcrafted: tuple[int, ...]
-    """Lengths of the handcrafted set that the generator is compared with."""
+    """Lengths of the set to beat."""
+    searching: Mapping[str, SettingValue] = field(default_factory=dict)
+    """Settings of the search that are other than the task advises, by name."""
 
     def __call__(self) -> Callable[[EpisodeJob], Collected]:
         collector = Collector(self)
@@ -125,13 +129,19 @@ class DrawnParameters:
         self.particles, self.context = self._features(belief, context)
         generator = self._current(LIVE if self.purpose == TRAINING else EVALUATED)
         if generator is None:
-            noise = self._warmup_std * draw_normal(new_stream(seed, SAMPLING), self.space.start.shape)
-            self.parameters = place(self.space.start + noise, self.space.kind)
+            noise = draw_normal(new_stream(seed, SAMPLING), self.space.start.shape)
+            self.parameters = self._unlearned(noise)
         elif self.purpose == TRAINING:
             self.parameters = generator.sample(self.particles, self.context, new_stream(seed, SAMPLING))
         else:
             self.parameters = generator.mean(self.particles, self.context)
         return self.parameters
+
+    def _unlearned(self, noise: np.ndarray) -> np.ndarray:
+        """Parameters for the warm-up."""
+        if self._warmup_std is None:
+            return spread_out(noise, self.space.kind)
+        return place(self.space.start + self._warmup_std * noise, self.space.kind)
 
     def _current(self, row: int) -> Generator | None:
         version = self._board.version(row)
@@ -146,12 +156,10 @@ class Collector:
     def __init__(self, setup: Collecting) -> None:
         self.setup, self.task = setup, setup.task
         self.source = DrawnParameters(setup)
-        advised = MagicSettings.advised(setup.task)
-        self.planner = MagicPlanner(setup.task, advised, source=self.source)
-        unrefined = dataclasses.replace(advised, refine=0.0)  # values of the very set that was drawn teach more
-        self._teacher = (
-            MagicPlanner(setup.task, unrefined, source=self.source) if advised.refine > 0.0 else self.planner
-        )
+        chosen = MagicSettings.advised(setup.task, **setup.searching)
+        self.planner = MagicPlanner(setup.task, chosen, source=self.source)
+        unrefined = dataclasses.replace(chosen, refine=0.0)  # values of the very set that was drawn teach more
+        self._teacher = MagicPlanner(setup.task, unrefined, source=self.source) if chosen.refine > 0.0 else self.planner
         self._rows: list[tuple[np.ndarray | float, ...]] = []
 
     def run(self, job: EpisodeJob) -> Collected:

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from magic_pomdp.core.reading import in_short, read_json
+from magic_pomdp.core.statistics import mean
 from magic_pomdp.learning.settings import CHANGEABLE, SETTINGS, complete
 from magic_pomdp.results.base import Plain, Scalar
 from magic_pomdp.results.metrics import METRICS, EvaluationReport, read_metrics
@@ -13,7 +14,8 @@ from magic_pomdp.results.training import Curve, CurvePoint, Curves
 
 
 def read_curves(folders: Sequence[Path], handcrafted: float | None = None) -> Curves:
-    """The learning curves of trainings for one task, labelled with the settings in which they differ."""
+    """The learning curves of trainings for one task, labelled with the settings in which they differ. What the
+    handcrafted set returns is, if nobody says so, what the trainings have measured."""
     if not folders:
         raise ValueError("Name at least one folder of a training.")
     asked = [_asked(folder) for folder in folders]
@@ -22,8 +24,18 @@ def read_curves(folders: Sequence[Path], handcrafted: float | None = None) -> Cu
         names = in_short(", ".join(map(in_short, tasks)), 600)
         raise ValueError(f"These trainings are for several tasks ({names}): draw one task at a time.")
     labels = _labels(folders, [one.facts() for one in asked])
+    if handcrafted is None:
+        known = [value for folder in folders for value in _of_set_to_beat(folder)]
+        handcrafted = mean(known) if known else None
     curves = [Curve(label=label, points=_points(folder)) for label, folder in zip(labels, folders, strict=True)]
     return Curves(task=tasks[0], curves=tuple(curves), handcrafted=handcrafted)
+
+
+def _of_set_to_beat(folder: Path) -> list[float]:
+    """What the handcrafted set returned in the episodes of a training's evaluations, if that is known."""
+    lines = read_metrics(folder) if (folder / METRICS).exists() else []
+    reports = [line for line in lines if isinstance(line, EvaluationReport) and not line.final]
+    return [report.return_mean - report.lead for report in reports if report.lead is not None][:1]
 
 
 class _Space(msgspec.Struct):

@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +11,16 @@ from statistics import median
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.reading import Damaged
 from magic_pomdp.core.settings import SettingValue
-from magic_pomdp.core.statistics import mean, standard_error
+from magic_pomdp.core.statistics import mean, with_error
 from magic_pomdp.core.task import Task
 from magic_pomdp.learning.collecting import PROBE, purpose_seed
 from magic_pomdp.learning.question import read_question
 from magic_pomdp.learning.settings import SETTINGS, TrainSettings
+from magic_pomdp.macros.lengths import space_of_lengths
 from magic_pomdp.planners.despot_settings import MacroDespotSettings
 from magic_pomdp.planners.macro_despot import MacroDespot
-from magic_pomdp.planners.plan import Budget
+from magic_pomdp.planners.plan import BUDGET_USED, Budget
+from magic_pomdp.planners.refining import ENOUGH
 from magic_pomdp.running.episode import run_episode
 from magic_pomdp.running.evaluating import warm_up
 from magic_pomdp.running.workers import run_jobs
@@ -30,10 +32,14 @@ CANDIDATES: tuple[Lengths, ...] = (
     (1,), (2,), (4,), (8,), (16,), (2, 1), (4, 1), (8, 2), (16, 4), (4, 2, 1), (8, 3, 1), (12, 4, 1), (16, 6, 2),
 )  # fmt: skip
 """Lengths that a handcrafted set is tried with, where the task advises none."""
-_SHARE = 0.2
-"""Of the time that a plan has in the end, how much it gets in training: the sets that matter differ there already."""
+_SHARE = 1.0 / 40.0
+"""Of the time that a plan has in the end, how much it gets in training: many plans teach more than good ones."""
+_BETTER = 4
+"""An evaluation's plan has so many times as many steps."""
 _MOST_SHARE = 0.15
-"""Of a training's minutes, how many may go into trying lengths."""
+"""Of a training's minutes, how many may go into trying lengths; twice as many until each has met `_LEAST`."""
+_LEAST = 3
+"""Episodes without which nothing is known of a set."""
 _ROUNDS = ((8, 5), (16, 2), (32, 1))
 """Episodes with every set that is left, and how many sets are left after them."""
 
@@ -46,7 +52,7 @@ class Tried:
     returns: tuple[float, ...]
 
     def __str__(self) -> str:
-        return f"{_words(self.lengths)}: {mean(self.returns):.1f} ± {standard_error(self.returns):.1f}"
+        return f"{_words(self.lengths)}: {with_error(mean(self.returns), self.returns)}"
 
 
 def settle(
@@ -56,16 +62,16 @@ def settle(
     if resume:
         settings = _filled(settings, _stored(folder))
     if settings.plan_steps is None and not settings.counted:
-        settings = dataclasses.replace(settings, plan_steps=_affordable_steps(task))
-        say(f"A plan in training has {settings.training_budget:,} steps, a fifth of what it has time for in use.")
+        say("Measuring how many steps a plan can have. Compiling comes first; no time counts before it is over.")
+        steps = _affordable_steps(task, settings)
+        better = settings.evaluation_steps or _BETTER * steps
+        settings = dataclasses.replace(settings, plan_steps=steps, evaluation_steps=better)
     if settings.handcrafted is None:
         settings = dataclasses.replace(settings, handcrafted=_words(_found_lengths(task, settings, say)))
     if settings.lengths is None:
         settings = dataclasses.replace(
             settings, lengths=_words(settings.lengths_in(task) or (settings.length_in(task),))
         )
-        if not resume:
-            say(f"Learning sets out from handcrafted macro-actions of length {settings.lengths}.")
     return settings
 
 
@@ -79,18 +85,22 @@ def _stored(folder: Path) -> Mapping[str, SettingValue]:
 def _filled(settings: TrainSettings, stored: Mapping[str, SettingValue]) -> TrainSettings:
     """Settings, with what is open in them as it is stored."""
     known = {name: stored.get(name) for name in ("handcrafted", "lengths", "plan_steps")}
+    if settings.plan_steps is None:
+        known["evaluation_steps"] = stored.get("evaluation_steps")
     return dataclasses.replace(
         settings,
         **{name: value for name, value in known.items() if getattr(settings, name) is None},  # type: ignore[arg-type]
     )
 
 
-def _affordable_steps(task: Task) -> int:
-    """How many primitive steps a search on one core makes in a small part of the time that a plan has: two digits of
-    them. What counts is the processor's time, however busy the machine is."""
-    advised = MacroDespotSettings.advised(task)
-    seconds = _SHARE * task.plan_seconds(advised.macro_length)
-    planner = MacroDespot(task, settings=dataclasses.replace(advised, threads=1), budget=Budget(seconds=seconds))
+def _affordable_steps(task: Task, settings: TrainSettings) -> int:
+    """How many primitive steps a search on one core makes in a small part of the time that a plan has, or more if it
+    knows too little by then: two digits of them. What counts is the processor's time, however busy the machine is."""
+    advised = MacroDespotSettings.advised(task, **settings.searching())
+    seconds = task.plan_seconds(advised.macro_length)
+    alone = dataclasses.replace(advised, threads=1)
+    space = space_of_lengths(task, settings.length_in(task), settings.lengths_in(task))
+    planner = MacroDespot(task, space.decode(space.start), alone, Budget(seconds=_SHARE * seconds))
     warm_up(task, planner)
     belief = Belief.initial(task, SimulatedWorld(task).begin(0, 0).context)
     rates = []
@@ -98,7 +108,21 @@ def _affordable_steps(task: Task) -> int:
         started = time.process_time()
         steps = planner.plan(belief, seed=number).steps
         rates.append(steps / max(time.process_time() - started, 1e-6))
-    return max(1, int(float(f"{seconds * median(rates):.1e}")))
+    most = seconds * median(rates)
+    affordable = _SHARE * most
+    while affordable < most and _knows_too_little(planner, belief, affordable):
+        affordable = min(2.0 * affordable, most)
+    return _two_digits(affordable)
+
+
+def _knows_too_little(planner: MacroDespot, belief: Belief, steps: float) -> bool:
+    """Whether a search of so many steps expands too few nodes for its values to teach anything."""
+    plan = planner.plan(belief, budget=Budget(steps=_two_digits(steps)), seed=0)
+    return plan.nodes < ENOUGH and plan.stopped_by == BUDGET_USED
+
+
+def _two_digits(steps: float) -> int:
+    return max(1, int(float(f"{steps:.1e}")))
 
 
 def _found_lengths(task: Task, settings: TrainSettings, say: Callable[[str], None]) -> Lengths:
@@ -110,34 +134,52 @@ def _found_lengths(task: Task, settings: TrainSettings, say: Callable[[str], Non
         return advised.lengths
     say(f"The task advises no lengths of macro-actions, so {len(candidates)} handcrafted sets are tried.")
     tried = try_lengths(task, settings, candidates)
-    for one in tried[:5]:
-        say(f"  {one}, in {len(one.returns)} episodes")
-    say(f"The set of lengths {_words(tried[0].lengths)} returned most: learning is compared with it.")
+    for one in tried:
+        say(f"  {one}")
+    if len(tried[0].returns) < sum(episodes for episodes, _ in _ROUNDS):
+        say("There was no time to try them in more episodes: --handcrafted names a set that you know to be better.")
+    say(f"The set of lengths {_words(tried[0].lengths)} returned most: it is the set to beat.")
     return tried[0].lengths
 
 
 def try_lengths(task: Task, settings: TrainSettings, candidates: list[Lengths]) -> list[Tried]:
     """Handcrafted sets of some lengths, the best first: all of them in a few episodes, the better ones in more. Where
     time is short there are fewer."""
-    minutes = 60.0 if settings.minutes is None else settings.minutes
-    until = time.monotonic() + 60.0 * _MOST_SHARE * minutes
     returns: dict[Lengths, list[float]] = {lengths: [] for lengths in candidates}
     left, done = candidates, 0
 
-    def best_first() -> list[Lengths]:
-        return sorted(left, key=lambda lengths: mean(returns[lengths]), reverse=True)
+    def best_first(some: Collection[Lengths]) -> list[Lengths]:
+        return sorted(some, key=lambda lengths: mean(returns[lengths]), reverse=True)
 
+    in_time = _Limit(60.0 * _MOST_SHARE * (60.0 if settings.minutes is None else settings.minutes), returns)
     setup = _Probing(task, settings.training_budget, settings.seed)
     for episodes, kept in _ROUNDS:
         jobs = [_ProbeJob(lengths, number) for number in range(done, done + episodes) for lengths in left]
         with closing(run_jobs(setup, jobs, max(1, settings.worker_count), "Trial")) as results:
             for job, total in results:
                 returns[job.lengths].append(total)
-                if time.monotonic() > until and all(returns.values()):
-                    return [Tried(lengths, tuple(returns[lengths])) for lengths in best_first()]
-        left, done = best_first()[:kept], done + episodes
-    others = sorted(returns.keys() - set(left), key=lambda lengths: mean(returns[lengths]), reverse=True)
-    return [Tried(lengths, tuple(returns[lengths])) for lengths in [*left, *others]]
+                if in_time.is_over():
+                    break
+        left, done = best_first(left), done + episodes
+        if in_time.is_over():
+            break
+        left = left[:kept]
+    return [Tried(lengths, tuple(returns[lengths])) for lengths in [*left, *best_first(returns.keys() - set(left))]]
+
+
+class _Limit:
+    """When there is no time for more trials: compiling does not count, and some episodes are made in any case."""
+
+    def __init__(self, seconds: float, returns: Mapping[Lengths, list[float]]) -> None:
+        self._seconds, self._returns = seconds, returns
+        self._started: float | None = None
+
+    def is_over(self) -> bool:
+        """To be asked after each episode."""
+        now = time.monotonic()
+        self._started = now if self._started is None else self._started
+        spent, fewest = now - self._started, min(map(len, self._returns.values()))
+        return spent > self._seconds and fewest >= (_LEAST if spent < 2.0 * self._seconds else 1)
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ class Learner:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(_seed(settings.seed, _BEGINNING))
             self.normaliser = Normaliser(shape)
-            self.generator = GeneratorNetwork(shape, start, settings.std)
+            self.generator = GeneratorNetwork(shape, start if settings.start == "handcrafted" else None, settings.std)
             self.critic = (SetCritic if settings.critic == "set" else FlatCritic)(shape, settings.critic_width)
         self.log_alpha = torch.tensor(math.log(settings.alpha))
         self.value_scale = torch.tensor([0.0, 1.0])  # centre and standard deviation of values

@@ -30,9 +30,10 @@ class Inputs(NamedTuple):
     """Beliefs and contexts as networks see them."""
 
     each: Tensor
-    """(batch, particles, 2 · own_features): every particle, absolute and relative to its belief's mean."""
+    """(batch, particles, 2 · own_features): every particle, absolute and relative to its belief's mean; of plain inputs
+    the former alone."""
     belief: Tensor
-    """(batch, 3 · own_features): mean, spread and log-spread."""
+    """(batch, 3 · own_features): mean, spread and log-spread; of plain inputs nothing."""
     context: Tensor
     """(batch, context_features)."""
     members: Tensor | None
@@ -40,7 +41,7 @@ class Inputs(NamedTuple):
 
 
 class Normaliser(nn.Module):
-    """Brings features to a common scale. It learns nothing: `fit` measures once."""
+    """Brings features to a common scale. It learns nothing: `fit` measures once. Plain inputs it leaves alone."""
 
     centre: Tensor
     scale: Tensor
@@ -60,6 +61,8 @@ class Normaliser(nn.Module):
 
     def fit(self, experience: Experience) -> None:
         """Measure the features of some experience."""
+        if not self.shape.relative:
+            return
         own = experience.particles[..., : self.shape.own_features]
         means = own.mean(axis=1)
         deviations = own - means[:, None]
@@ -84,6 +87,8 @@ class Normaliser(nn.Module):
             members = particles[..., self.shape.own_features :].reshape(*particles.shape[:-1], *size)
             members = (members - self.get_buffer("member_centre")) / self.get_buffer("member_scale")
             particles = particles[..., : self.shape.own_features]
+        if not self.shape.relative:
+            return Inputs(particles, particles.new_zeros(len(particles), 0), context, members)
         mean = particles.mean(dim=1, keepdim=True)
         relative = (particles - mean) / self.spread
         spread = relative.square().mean(dim=1).sqrt()
@@ -120,9 +125,10 @@ class BeliefEncoder(Linear):
 
 
 class GeneratorNetwork(nn.Module):
-    """Mean and standard deviation of the parameters of every macro-action. It begins at the handcrafted ones."""
+    """Mean and standard deviation of the parameters of every macro-action. It begins at the handcrafted ones, or, where
+    there are none to start from, anywhere."""
 
-    def __init__(self, shape: GeneratorShape, start: np.ndarray, std: float) -> None:
+    def __init__(self, shape: GeneratorShape, start: np.ndarray | None, std: float) -> None:
         super().__init__()
         self.shape = shape
         if shape.sees_belief:
@@ -135,10 +141,13 @@ class GeneratorNetwork(nn.Module):
         low, high = (math.log(limit) for limit in shape.std_range)
         self._middle, self._half = 0.5 * (low + high), 0.5 * (high - low)
         relative = max(-0.9, min(0.9, (math.log(std) - self._middle) / self._half))
-        with torch.no_grad():
-            self.head.weight.mul_(0.1)  # the bias rules at first
-            free = torch.from_numpy(start).reshape(-1)
-            self.head.bias.copy_(torch.cat([free, torch.full((shape.count,), math.atanh(relative))]))
+        means = shape.count * shape.size
+        with torch.no_grad():  # where the bias rules at first
+            self.head.weight[means:].mul_(0.1)
+            self.head.bias[means:] = math.atanh(relative)
+            if start is not None:
+                self.head.weight[:means].mul_(0.1)
+                self.head.bias[:means] = torch.from_numpy(start).reshape(-1)
 
     def forward(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
         """Means (batch, count, size), on the sphere already or still to be clipped, and stds (batch, count)."""

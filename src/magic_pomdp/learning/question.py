@@ -9,12 +9,13 @@ import msgspec
 from magic_pomdp import __version__
 from magic_pomdp.core.parameters import derived_digest, parameter_fields, parameter_values
 from magic_pomdp.core.reading import in_short, read_json
-from magic_pomdp.core.registry import task_names
+from magic_pomdp.core.registry import make, task_names
 from magic_pomdp.core.saving import save_bytes
-from magic_pomdp.core.settings import SettingValue, default_of
+from magic_pomdp.core.settings import SettingValue, default_of, settings_of
 from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.learning.settings import TrainSettings, complete
 from magic_pomdp.macros.spaces import MacroSpace, SpaceDescription
+from magic_pomdp.magic.model import ModelCard
 from magic_pomdp.magic.shape import GeneratorShape
 from magic_pomdp.results.base import Plain
 
@@ -105,6 +106,25 @@ def train_command(task: Task, settings: TrainSettings, place: str = "") -> str:
         else:
             words += [f"--{option}", str(value)]
     return shlex.join(words)
+
+
+def command_today(card: ModelCard) -> str:
+    """What trains like a model with the options and defaults of today; "" if its task cannot be made any more."""
+    if card.task not in task_names():
+        return ""
+    task = make(card.task)
+    now, then = parameter_values(task), _as_known_now(task, card.task_parameters)
+    try:
+        task = make(card.task, **{name: str(value) for name, value in then.items() if value != now[name]})
+    except ValueError:
+        return ""
+    if parameter_values(task) != then:
+        return ""
+    known = settings_of(TrainSettings)
+    settings = {name: value for name, value in complete(card.settings).items() if name in known}
+    length = card.space["length"]
+    assert isinstance(length, int)
+    return train_command(task, TrainSettings(**{**settings, "macro_length": length}))  # type: ignore[arg-type]
 
 
 def _as_known_now(task: Task, stored: dict[str, Plain]) -> dict[str, Plain]:

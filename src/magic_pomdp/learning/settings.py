@@ -7,25 +7,36 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from magic_pomdp.core.randomness import check_seed
-from magic_pomdp.core.settings import Settings, SettingValue, setting
+from magic_pomdp.core.settings import Settings, SettingValue, setting, settings_of
 from magic_pomdp.core.task import Task
 from magic_pomdp.macros.spaces import MOST_LENGTH
-from magic_pomdp.magic.shape import MOST_PARTICLES, Conditioning
-from magic_pomdp.planners.despot_settings import MacroDespotSettings
+from magic_pomdp.magic.model import SEARCHING
+from magic_pomdp.magic.shape import MOST_PARTICLES, Conditioning, InputKind
+from magic_pomdp.planners.despot_settings import DespotSettings, MacroDespotSettings
 from magic_pomdp.running.where import cores_at_hand
 
 CriticKind = Literal["set", "flat"]
 """How a critic sees macro-actions."""
+Start = Literal["handcrafted", "random"]
+"""Where learning sets out from."""
 SETTINGS = "settings.json"
 """The file of a training that tells what was asked for."""
+_WARMUP_SHARE = 0.3
+"""Of the minutes: after so many learning begins with what there is, if that is a batch."""
 _WIDEST = 4_096
 """Layer of a network."""
 _PLAN_STEPS = 300_000
 """Primitive steps of a plan in training, where they do not follow the clock."""
 _ROOM_TO_GROW = 4
 """Where lengths are learned, the longest macro-action is at least so long: what sets out short may become longer."""
+_WARMUP = 2_000
+"""Plans before the first update, if nobody says otherwise and there is time for them."""
 _EVALUATE_UPDATES = 1_000
 """Updates between evaluations, where nothing follows the clock."""
+_EVALUATE_MINUTES = 3.0
+"""Between evaluations, at most."""
+_EPISODES = 100
+"""Of an evaluation, at most."""
 
 
 def _changeable(default: SettingValue, help: str, **about: Any) -> Any:
@@ -33,6 +44,13 @@ def _changeable(default: SettingValue, help: str, **about: Any) -> Any:
     learns."""
     declared = setting(default, help, **about)
     return dataclasses.field(default=default, metadata={**declared.metadata, "changeable": True})
+
+
+def _searching(name: str) -> Any:
+    """Declare a setting of the search, in training and for whoever plans with what was trained."""
+    words = "what the task advises"
+    declared = dataclasses.replace(settings_of(DespotSettings)[name], default_words=words, tuned=None)
+    return dataclasses.field(default=None, metadata={"setting": declared})
 
 
 @dataclass(frozen=True)
@@ -49,14 +67,14 @@ class TrainSettings(Settings):
     )
     handcrafted: str | None = setting(
         None,
-        "Lengths of the handcrafted set that learning is compared with, such as 16,6,2.",
+        "Lengths of the set to beat, the handcrafted one that learning is compared with, such as 16,6,2.",
         default_words="what the task advises or, if it advises none, those of the best set that is found",
     )
     lengths: str | None = setting(
         None,
-        "Lengths of the handcrafted macro-actions from which learning sets out, such as 16,6,2: so many times as many "
-        "are learned.",
-        default_words="the middle one of the handcrafted set's",
+        "Lengths of the starting set, the handcrafted macro-actions from which learning sets out, such as 16,6,2: so "
+        "many times as many are learned.",
+        default_words="the middle one of the set to beat",
     )
     learn_lengths: bool = setting(
         True, "Learn the length of each macro-action as well; else all are as long as the longest."
@@ -82,15 +100,29 @@ class TrainSettings(Settings):
         "Budget of a plan during training, in primitive steps.",
         at_least=1,
         at_most=10**12,
-        default_words="what fits into a fifth of the time that a plan has in the end",
+        default_words="what fits into a fortieth of the time that a plan has in the end, or more if that expands "
+        "fewer than 20 nodes",
     )
-    warmup: int = setting(2_000, "Plans with noisy handcrafted macro-actions before the first update.", at_least=2)
+    start: Start = setting(
+        "handcrafted", "Learning sets out from the handcrafted macro-actions or, as in the paper, from random ones."
+    )
+    warmup: int = setting(
+        _WARMUP,
+        "Plans before the first update, with noisy handcrafted macro-actions, or with random ones.",
+        at_least=2,
+        default_words=f"{_WARMUP:,}, or what is there after three tenths of the minutes",
+    )
     warmup_std: float = setting(0.35, "Standard deviation of that noise.", above=0.0)
     updates_per_plan: float = setting(1.0, "Updates for every plan made, at most; in lockstep exactly.", above=0.0)
     replay: int = setting(100_000, "Newest plans that are kept to learn from.", at_least=2, at_most=10**8)
     batch: int = setting(128, "Plans in an update.", at_least=1, at_most=10**5)
     mirror: bool = setting(True, "Learn from mirror images of plans as well, if the task tells what these look like.")
 
+    inputs: InputKind = setting(
+        "relative",
+        "The networks see each particle on the scale of all beliefs and relative to its own belief, and what that "
+        "belief's mean and spread are or, as in the paper, plain numbers alone. Those have no mirror images.",
+    )
     particles: int = setting(32, "Particles of a belief that the networks look at.", at_least=2, at_most=MOST_PARTICLES)
     encoder_width: int = setting(64, "Width of the layer that every particle passes.", at_least=1, at_most=_WIDEST)
     generator_width: int = setting(256, "Width of the generator's two layers behind.", at_least=1, at_most=_WIDEST)
@@ -109,7 +141,19 @@ class TrainSettings(Settings):
     std_min: float = setting(0.04, "The least that the generator can choose.", above=0.0)
     std_max: float = setting(0.25, "The most that the generator can choose.", above=0.0)
 
-    evaluate_minutes: float = _changeable(3.0, "Time between evaluations with the mean parameters.", above=0.0)
+    default_policy: Literal["guided", "greedy", "random"] | None = _searching("default_policy")
+    scenarios: int | None = _searching("scenarios")
+    search_depth: int | None = _searching("search_depth")
+    discount: float | None = _searching("discount")
+    second_look: int | None = _searching("second_look")
+    refine: float | None = _searching("refine")
+
+    evaluate_minutes: float | None = _changeable(
+        None,
+        "Time between evaluations with the mean parameters.",
+        above=0.0,
+        default_words=f"{_EVALUATE_MINUTES:g}, or an eighth of all minutes if that is less",
+    )
     evaluate_updates: int | None = _changeable(
         None,
         "Updates between them instead.",
@@ -117,13 +161,18 @@ class TrainSettings(Settings):
         default_words=f"{_EVALUATE_UPDATES} with --workers 0 and --updates, so that nothing follows the clock; else "
         "minutes count",
     )
-    evaluation_episodes: int = _changeable(100, "Episodes of an evaluation.", at_least=1)
+    evaluation_episodes: int | None = _changeable(
+        None,
+        "Episodes of an evaluation.",
+        at_least=1,
+        default_words=f"{_EPISODES}, or as many as fit into a tenth of the minutes, but at least 20",
+    )
     evaluation_steps: int | None = _changeable(
         None,
         "Budget of a plan during an evaluation, in primitive steps.",
         at_least=1,
         at_most=10**12,
-        default_words="as in training",
+        default_words="four times as many as in training if those are chosen, else as many",
     )
     checkpoint_minutes: float = _changeable(2.0, "Time between checkpoints.", above=0.0)
     keep: int = _changeable(3, "Checkpoints to keep, the newest.", at_least=1)
@@ -149,6 +198,16 @@ class TrainSettings(Settings):
         if self.minutes is None and self.updates is None and self.patience is None:
             raise ValueError("A training needs an end: set minutes, updates or patience.")
 
+    def searching(self) -> dict[str, SettingValue]:
+        """What is set about the search, by name; of what is missing here, the task advises it."""
+        return {name: value for name, value in self.values().items() if name in SEARCHING and value is not None}
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether mirror images are learned from. A hidden context has none, and a task knows those of its own features
+        only."""
+        return self.mirror and self.conditioning != "belief" and self.inputs == "relative"
+
     @property
     def worker_count(self) -> int:
         """Worker processes: as set, or one for every core but the learner's."""
@@ -164,9 +223,28 @@ class TrainSettings(Settings):
         """Primitive steps of a plan in an evaluation."""
         return self.evaluation_steps or self.training_budget
 
-    def updates_earned(self, plans: int) -> int:
-        """Updates that so many plans allow."""
-        return max(0, int(self.updates_per_plan * (plans - self.warmup + 1)))
+    @property
+    def warmup_minutes(self) -> float | None:
+        """When learning begins with what plans there are; None if it waits for all of the warm-up."""
+        if self.minutes is None or self.counted or self.warmup != _WARMUP:
+            return None
+        return _WARMUP_SHARE * self.minutes
+
+    @property
+    def most_evaluated(self) -> int:
+        """Episodes of an evaluation, if there is time for them."""
+        return self.evaluation_episodes or _EPISODES
+
+    @property
+    def minutes_to_evaluation(self) -> float:
+        """Time between evaluations, where minutes count."""
+        if self.evaluate_minutes is not None:
+            return self.evaluate_minutes
+        return _EVALUATE_MINUTES if self.minutes is None else min(_EVALUATE_MINUTES, self.minutes / 8.0)
+
+    def updates_earned(self, plans: int, warmup: int) -> int:
+        """Updates that so many plans allow, of which those of the warm-up earn none."""
+        return max(0, int(self.updates_per_plan * (plans - warmup + 1)))
 
     @property
     def counted(self) -> bool:

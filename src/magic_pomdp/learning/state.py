@@ -9,6 +9,7 @@ import numpy as np
 
 from magic_pomdp.core.reading import Damaged
 from magic_pomdp.core.saving import check_writable, make_folder
+from magic_pomdp.core.settings import SettingValue
 from magic_pomdp.core.task import Task
 from magic_pomdp.learning.checkpoint import CheckpointFile, load_checkpoint, save_checkpoint
 from magic_pomdp.learning.learner import Learner
@@ -51,10 +52,10 @@ class TrainingState:
             trunk=(settings.generator_width, settings.generator_width),
             conditioning=settings.conditioning,
             std_range=(settings.std_min, settings.std_max),
+            inputs=settings.inputs,
         )
         self.question = TrainingQuestion.of(task, settings, self.space, self.shape, place)
-        mirrored = settings.mirror and settings.conditioning != "belief"  # a context that is hidden has no image
-        mirrors = check_mirrors(task, self.shape, self.space) if mirrored else ()
+        mirrors = check_mirrors(task, self.shape, self.space) if settings.mirrored else ()
         self.learner = Learner(self.shape, self.space.start, settings, mirrors)
         self.replay = Replay(self.shape, settings.replay)
         self.episodes = 0
@@ -69,15 +70,22 @@ class TrainingState:
         """The generator that it was of."""
         self.warmed_up = False
         """Whether there is enough experience to learn from."""
+        self.warmup = settings.warmup
+        """Plans of the warm-up."""
         self.saved_at = 0.0
         """Seconds of training at the last checkpoint."""
         self._before = 0.0  # seconds of training before this process
-        self._started = time.monotonic()
+        self._started: float | None = None
 
     @property
     def seconds(self) -> float:
         """Time spent on training so far, that before a resume included."""
-        return self._before + time.monotonic() - self._started
+        return self._before + (0.0 if self._started is None else time.monotonic() - self._started)
+
+    def start_clock(self) -> None:
+        """Count the time from now on, if that is not done yet: compiling is no training."""
+        if self._started is None:
+            self._started = time.monotonic()
 
     @property
     def curve(self) -> list[EvaluationReport]:
@@ -116,6 +124,7 @@ class TrainingState:
             seconds=self.seconds,
             warmed_up=self.warmed_up,
             history=tuple(self.history),
+            warmup=self.warmup,
             baselines=self.baselines,
         )
         save_checkpoint(self.folder, self.learner.state() | self.replay.state(), about, self.settings.keep)
@@ -163,11 +172,12 @@ class TrainingState:
     def _check_checkpoint(self, path: Path, arrays: dict[str, np.ndarray], about: CheckpointFile) -> None:
         """A ValueError if a checkpoint is of another training, and a `Damaged` if none can go on from it."""
         self._check_same(about)
-        warmed_up = about.plans >= self.settings.warmup
-        if about.warmed_up != warmed_up or about.updates > self.settings.updates_earned(about.plans):
+        warmup = self._warmup(about)
+        earned = self.settings.updates_earned(about.plans, warmup)
+        if about.warmed_up != (about.plans >= warmup) or about.updates > earned:
             raise Damaged(
                 f"{path} is damaged: {about.updates} updates after {about.plans} plans cannot be, with a warm-up of "
-                f"{self.settings.warmup}."
+                f"{warmup}."
             )
         shapes = self.learner.state_shapes(arrays.keys()) | self.replay.state_shapes(about.plans)
         check_arrays(path, arrays, shapes, unlimited=("replay.floor",))
@@ -180,8 +190,13 @@ class TrainingState:
         self.learner.restore(arrays, about.updates)
         self.replay.restore(arrays, about.plans)
         self.episodes, self.warmed_up = about.episodes, about.warmed_up
-        self.baselines = dict(about.baselines)
-        self.history, self._before, self._started = list(about.history), about.seconds, time.monotonic()
+        self.warmup = self._warmup(about)
+        if _evaluation_budget(about) in (None, self.settings.evaluation_budget):
+            self.baselines = dict(about.baselines)
+        self.history, self._before = list(about.history), about.seconds
+
+    def _warmup(self, about: CheckpointFile) -> int:
+        return min(self.settings.warmup, about.warmup or self.settings.warmup)
 
     def _check_same(self, stored: TrainingQuestion) -> None:
         self.question.check_goes_on(stored, self.task, self.settings, self.folder)
@@ -203,6 +218,11 @@ class TrainingState:
             score=_score(report),
             chosen_by=_score(self.best),
         )
+
+
+def _evaluation_budget(about: CheckpointFile) -> SettingValue:
+    """Primitive steps of a plan in the evaluations before a checkpoint; None if that is not known."""
+    return about.settings.get("evaluation_steps") or about.settings.get("plan_steps")
 
 
 def _score(report: EvaluationReport) -> Score:

@@ -5,22 +5,16 @@ that it has earned. All chance then follows from the seed and from counters, so 
 interrupted and resumed, with the same weights to the last bit.
 """
 
-import signal
-import threading
 from collections import deque
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 import msgspec
 import numpy as np
-import torch
 
-from magic_pomdp.core.machine import reuse_freed_memory
-from magic_pomdp.core.saving import claimed
-from magic_pomdp.core.statistics import mean
+from magic_pomdp.core.statistics import mean, with_error
 from magic_pomdp.core.task import Task
 from magic_pomdp.learning.collecting import (
     BASELINE,
@@ -37,16 +31,16 @@ from magic_pomdp.learning.collecting import (
     EpisodeJob,
     WeightBoard,
 )
-from magic_pomdp.learning.finding import settle
+from magic_pomdp.learning.interrupting import interrupts_noted
 from magic_pomdp.learning.learner import Diverged
 from magic_pomdp.learning.measuring import Meter, RunningEvaluation
 from magic_pomdp.learning.settings import TrainSettings
-from magic_pomdp.learning.state import BEST, TrainingState, check_folder
+from magic_pomdp.learning.state import BEST, TrainingState
 from magic_pomdp.learning.watching import Watch
 from magic_pomdp.results.metrics import EvaluationReport, Progress
 from magic_pomdp.running.workers import JobFailed, poll_jobs
 
-_BOARD = ".weights"
+BOARD = ".weights"
 """The file in a training's folder from which workers read the weights."""
 _PUBLISH_UPDATES = 10
 """Updates after which workers get new weights."""
@@ -56,6 +50,10 @@ _RECENT = 100
 """Episodes of which the recent return is the mean."""
 _PAUSE = 4.0
 """Between evaluations, in multiples of what one takes: learning gets most of the time."""
+_EVALUATION_SHARE = 0.1
+"""Of the minutes: so many go into the first evaluation, of the set to beat. All later ones have as many episodes."""
+_FEWEST = 20
+"""Episodes of an evaluation, however long they take."""
 _IDLE_SECONDS = 0.2
 """How long to wait for an episode, when there is nothing else to do, before looking at the clock."""
 
@@ -68,50 +66,18 @@ class Trained:
     """How a training has ended."""
 
     model: Path | None
-    """The best generator; None if there has been no evaluation."""
+    """The best generator; None if the warm-up was not over."""
     score: EvaluationReport | None
     """What it returned, in episodes that had no part in choosing it if there was time for these."""
     curve: tuple[EvaluationReport, ...]
     """The evaluations on the way, the first first."""
     updates: int
     plans: int
+    warmup: int
+    """Plans that the warm-up needed."""
     minutes: float
     stopped_by: str
     """"minutes", "updates", "patience" or "interrupt"."""
-
-
-def train(
-    task: Task,
-    settings: TrainSettings,
-    folder: Path,
-    resume: bool = False,
-    watch: Watch | None = None,
-    place: str = "",
-) -> Trained:
-    """Train a generator for a task; checkpoints, metrics and the best model go to a folder.
-
-    `resume` goes on from the newest checkpoint there. Ctrl-C saves and ends the training; it is then `stopped_by`
-    "interrupt". A loss, gradient or value that is not finite raises Diverged, after saving the state before it.
-    `place` is what commands call the task (default: its name if they know it, else its module and class): the model's
-    card tells the command that trains the same.
-    """
-    watch = watch or Watch()
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    reuse_freed_memory()
-    try:
-        check_folder(folder, resume)
-        settings = settle(task, settings, folder, resume, watch.say)
-        trainer = Trainer(task, settings, folder, watch, place)
-        with claimed(folder):
-            try:
-                trainer.prepare(resume)
-                return trainer.run()
-            finally:
-                with suppress(OSError):  # the folder may be gone, which is said already
-                    (folder / _BOARD).unlink(missing_ok=True)
-    finally:
-        torch.set_num_threads(threads)
 
 
 class Trainer:
@@ -127,20 +93,24 @@ class Trainer:
         self._evaluation: RunningEvaluation | None = None
         self._recent: deque[float] = deque(maxlen=_RECENT)
         self._meter = Meter()
+        self._beginning: dict[str, np.ndarray] | None = None  # a generator that has learned nothing, to be evaluated
+
+    def _note_interrupt(self) -> None:
+        self._interrupted = True
 
     # ------------------------------------------------------------------------------------------------ start and end
 
     def prepare(self, resume: bool) -> None:
         """Make the folder ready; go on from the newest checkpoint if told to."""
         self.state.open(resume, self.watch.say)
-        self._board = WeightBoard(self.state.folder / _BOARD, self.state.shape.weight_count, create=True)
+        self._board = WeightBoard(self.state.folder / BOARD, self.state.shape.weight_count, create=True)
         self._evaluated_at = self._meter.since = self.state.seconds
         if self.state.warmed_up:
-            self._board.write(LIVE, self.learner.generator_vector())
+            self._begin_learning()
 
     def run(self) -> Trained:
         """Train until the end."""
-        with _interrupts_noted(self), closing(self._results()) as results:
+        with interrupts_noted(self._note_interrupt), closing(self._results()) as results:
             try:
                 stopped_by = self._loop(results)
             except JobFailed:
@@ -156,6 +126,7 @@ class Trainer:
             curve=tuple(state.curve),
             updates=self.learner.updates,
             plans=self.replay.added,
+            warmup=state.warmup,
             minutes=state.seconds / 60.0,
             stopped_by="interrupt" if self._interrupted else stopped_by,
         )
@@ -167,6 +138,8 @@ class Trainer:
                 return stopped_by
             if self._evaluation is None and not self._has_baseline(BASELINE):
                 self._begin_evaluation(BASELINE)
+            if self._evaluation is None and self._beginning is not None:
+                self._begin_evaluation(EVALUATION, self._beginning)
             if self._is_evaluation_due():  # before the next update, so that one that was interrupted is made up for
                 self._begin_evaluation(EVALUATION)
             if self._owed() > 0:
@@ -188,28 +161,33 @@ class Trainer:
         return None
 
     def _evaluations_since_best(self) -> int:
-        returns = [report.return_mean for report in self.state.curve]
+        returns = [report.return_mean for report in self.state.curve if report.updates > 0]
         return len(returns) - 1 - returns.index(max(returns)) if returns else 0
 
     def _conclude(self, results: _Results) -> None:
         """Evaluate the last generator, then the best one on episodes that had no part in choosing it."""
-        self._concluding = True
-        if self._evaluation is None and (self.state.best is None or self._last_evaluated() < self.learner.updates):
-            self._begin_evaluation(EVALUATION)
+        self._concluding, self._beginning = True, None
         if self._evaluation is not None or not self.state.concluded:
             self.watch.say("The training is over; its result is being evaluated.")
         while not self._interrupted:
             if self._evaluation is not None:
                 self._take(results)
                 self._tell()
+            elif self.state.best is None or self._last_evaluated() < self.learner.updates:
+                self._begin_evaluation(EVALUATION)
             elif self.state.concluded:
                 return
             else:
                 self._begin_evaluation(FINAL if self._has_baseline(FINAL_BASELINE) else FINAL_BASELINE)
 
     def _has_baseline(self, purpose: int) -> bool:
-        """Whether it is known what the handcrafted set returns in the episodes of an evaluation."""
-        return len(self.state.baselines.get(PURPOSES[MEETS[purpose]], ())) == self.settings.evaluation_episodes
+        """Whether it is known what the set to beat returns in the episodes of an evaluation."""
+        known, asked = self._baseline(MEETS[purpose]), self.settings.evaluation_episodes
+        return len(known) == asked if asked is not None else len(known) > 0
+
+    def _baseline(self, purpose: int) -> tuple[float, ...]:
+        """What the set to beat returned in the episodes of an evaluation, as far as that is known."""
+        return self.state.baselines.get(PURPOSES[purpose], ())
 
     def _last_evaluated(self) -> int:
         """Updates of the last generator that was evaluated."""
@@ -221,7 +199,9 @@ class Trainer:
         """Updates that the experience so far allows and that are still to be made."""
         if not self.state.warmed_up or (self.lockstep and self._evaluation is not None):
             return 0
-        earned = self.settings.updates_earned(self.replay.added)
+        if self.lockstep and self._beginning is not None:
+            return 0
+        earned = self.settings.updates_earned(self.replay.added, self.state.warmup)
         return (earned if self.settings.updates is None else min(earned, self.settings.updates)) - self.learner.updates
 
     def _update(self) -> None:
@@ -241,12 +221,14 @@ class Trainer:
         finished = next(results)
         if finished is None:
             return
+        self.state.start_clock()
         job, collected = finished
         if job.purpose == TRAINING:
             if not self._concluding:
                 self._learn_from(job, collected)
         elif self._evaluation is not None and self._evaluation.purpose == job.purpose:
             self._evaluation.records[job.number] = collected.record
+            self._keep_short(self._evaluation)
             if len(self._evaluation.records) == self._evaluation.episodes:
                 self._finish_evaluation(self._evaluation)
 
@@ -260,12 +242,24 @@ class Trainer:
         self.replay.add(experience)
         self._recent.append(collected.record.total_return)
         self._meter.plans += len(experience)
-        if not self.state.warmed_up and self.replay.added >= self.settings.warmup:
+        if not self.state.warmed_up and self._is_warm():
             self.learner.fit_scales(self.replay.all())
-            self.state.warmed_up = True
+            self.state.warmed_up, self.state.warmup = True, min(self.settings.warmup, self.replay.added)
             self._evaluated_at = self.state.seconds
-            self._board.write(LIVE, self.learner.generator_vector())
-            self.watch.say(f"Warm-up over after {self.replay.added} plans; learning begins.")
+            self._begin_learning()
+            self.watch.say(f"Warm-up over after {self.replay.added:,} plans; learning begins.")
+
+    def _is_warm(self) -> bool:
+        """Whether there are plans enough, or no time for more of them."""
+        settings, plans, minutes = self.settings, self.replay.added, self.settings.warmup_minutes
+        if plans >= settings.warmup or minutes is None:
+            return plans >= settings.warmup
+        return plans >= settings.batch and self.state.seconds >= 60.0 * minutes
+
+    def _begin_learning(self) -> None:
+        self._board.write(LIVE, self.learner.generator_vector())
+        if self.learner.updates == 0 and not self.state.curve:
+            self._beginning = self.learner.generator_arrays()
 
     # ----------------------------------------------------------------------------------------------------- episodes
 
@@ -275,12 +269,13 @@ class Trainer:
             task=self.task,
             shape=self.state.shape,
             space=self.state.space,
-            board=(self.state.folder / _BOARD).resolve(),
+            board=(self.state.folder / BOARD).resolve(),
             seed=settings.seed,
             plan_steps=settings.training_budget,
             evaluation_steps=settings.evaluation_budget,
-            warmup_std=settings.warmup_std,
+            warmup_std=settings.warmup_std if settings.start == "handcrafted" else None,
             handcrafted=settings.handcrafted_in(self.task),
+            searching=settings.searching(),
         )
         return poll_jobs(setup, self._jobs(), settings.worker_count, "Episode", self._patience, setup.board)
 
@@ -296,19 +291,31 @@ class Trainer:
                 self.state.episodes += 1
                 yield EpisodeJob(TRAINING, self.state.episodes - 1)
 
-    def _begin_evaluation(self, purpose: int) -> None:
-        arrays = self.state.best_arrays if purpose == FINAL else self.learner.generator_arrays()
+    def _begin_evaluation(self, purpose: int, arrays: dict[str, np.ndarray] | None = None) -> None:
+        updates = 0 if arrays is not None else self.learner.updates
+        if purpose == EVALUATION:
+            self._beginning = None
+        if arrays is None:
+            arrays = self.state.best_arrays if purpose == FINAL else self.learner.generator_arrays()
         if purpose not in MEETS:
             self._board.write(EVALUATED, self.state.shape.pack(arrays))
         self._evaluation = RunningEvaluation(
             purpose,
-            self.settings.evaluation_episodes,
+            len(self._baseline(purpose)) or self.settings.most_evaluated,
             self.settings.evaluation_budget,
             self.task.concurrent,
             arrays,
-            self.learner.updates,
+            updates,
             self.state.seconds / 60.0,
         )
+
+    def _keep_short(self, evaluation: RunningEvaluation) -> None:
+        """Let the evaluation of a set to beat begin no more episodes once it takes too long."""
+        settings, spent = self.settings, self.state.seconds / 60.0 - evaluation.minutes
+        if evaluation.purpose not in MEETS or settings.evaluation_episodes is not None or settings.counted:
+            return
+        if settings.minutes is not None and spent >= _EVALUATION_SHARE * settings.minutes:
+            evaluation.episodes = min(evaluation.episodes, max(evaluation.begun, _FEWEST))
 
     def _finish_evaluation(self, evaluation: RunningEvaluation) -> None:
         self._evaluation = None
@@ -316,7 +323,7 @@ class Trainer:
         if evaluation.purpose in MEETS:
             self._keep_baseline(evaluation)
             return
-        report, best = evaluation.report(self.state.baselines.get(PURPOSES[evaluation.purpose], ())), self.state.best
+        report, best = evaluation.report(self._baseline(evaluation.purpose)), self.state.best
         if evaluation.purpose == FINAL:
             assert best is not None
             report = msgspec.structs.replace(report, final=True, updates=best.updates, minutes=best.minutes)
@@ -332,9 +339,8 @@ class Trainer:
         self.state.baselines[PURPOSES[MEETS[evaluation.purpose]]] = evaluation.returns
         self.state.save()
         if evaluation.purpose == BASELINE:
-            score = evaluation.report()
-            returns = f"{score.return_mean:.1f} ± {score.return_stderr:.1f}, success {score.success_rate:.0%}"
-            self.watch.say(f"The handcrafted set {self.settings.handcrafted} returns {returns}, in the same episodes.")
+            returns = with_error(evaluation.report().return_mean, evaluation.returns)
+            self.watch.say(f"The set to beat, of lengths {self.settings.handcrafted}, returns {returns}.")
 
     # ------------------------------------------------------------------------------------------- reports and saving
 
@@ -348,7 +354,9 @@ class Trainer:
         every, waited = self.settings.updates_to_evaluation, self.state.seconds - self._evaluated_at
         if not self.state.warmed_up or self._evaluation is not None:
             return False
-        if every is None and waited < max(60.0 * self.settings.evaluate_minutes, _PAUSE * self._evaluation_seconds):
+        if every is None and waited < max(
+            60.0 * self.settings.minutes_to_evaluation, _PAUSE * self._evaluation_seconds
+        ):
             return False
         return self.learner.updates // (every or 1) > max(0, self._last_evaluated()) // (every or 1)
 
@@ -358,13 +366,15 @@ class Trainer:
             self.watch.progress(self._report())
 
     def _report(self) -> Progress:
-        seconds, limit = self.state.seconds, self.settings.minutes
+        seconds, limit, most = self.state.seconds, self.settings.minutes, self.settings.updates
         reading = self._meter.read(seconds)
         return Progress(
             minutes=seconds / 60.0,
             minutes_left=None if limit is None else max(0.0, limit - seconds / 60.0),
             updates=self.learner.updates,
+            updates_left=None if most is None else max(0, most - self.learner.updates),
             plans=self.replay.added,
+            warmup=self.state.warmup,
             replay=len(self.replay),
             episodes=self.state.episodes,
             warming_up=not self.state.warmed_up,
@@ -374,24 +384,5 @@ class Trainer:
             updates_per_second=reading.updates_per_second,
             plans_per_second=reading.plans_per_second,
             measured=reading.measured,
+            target_entropy=self.learner.target_entropy,
         )
-
-
-@contextmanager
-def _interrupts_noted(trainer: Trainer) -> Iterator[None]:
-    """Ctrl-C, or a request to end, waits for the next pause between updates; a second one does not."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if trainer._interrupted:
-            raise KeyboardInterrupt
-        trainer._interrupted = True
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -13,10 +13,13 @@ from typing import Any
 import msgspec
 
 from magic_pomdp.core.saving import in_one_step, naming
+from magic_pomdp.core.statistics import error_words
 from magic_pomdp.results.metrics import METRICS, EvaluationReport, MetricsLine, Note, Progress
 
 CURVE = "learning-curve.png"
 _BEGINNING = "compiling or loading the planner …"
+_OPTIONAL = {"matplotlib": CURVE, "tensorboard": "folder for TensorBoard"}
+"""What a folder holds only if a library is there."""
 """What a person sees before the first report."""
 _LINE_SECONDS = 30.0
 """Time between lines where there is no terminal."""
@@ -138,6 +141,10 @@ class Lines(Watch):
         self._write = write or (lambda line: print(line, file=sys.stderr, flush=True))
         self._last = 0.0
 
+    def __enter__(self) -> "Lines":
+        self._write(_BEGINNING.capitalize())
+        return self
+
     def say(self, sentence: str) -> None:
         self._write(sentence)
 
@@ -187,22 +194,25 @@ class Screen(Watch):
 def progress_rows(report: Progress) -> dict[str, str]:
     """A report in words, by name."""
     left = "" if report.minutes_left is None else f", {report.minutes_left:.1f} left"
+    more = "" if report.updates_left is None else f", {report.updates_left:,} left"
     rows = {
         "time": f"{report.minutes:.1f} minutes{left}",
-        "updates": f"{report.updates:,}; {report.updates_per_second:.1f} a second",
+        "updates": f"{report.updates:,}{more}; {report.updates_per_second:.1f} a second",
         "plans": f"{report.plans:,}; {report.plans_per_second:.1f} a second; {report.replay:,} in the replay",
     }
     if report.recent_return is not None:
         rows["return"] = f"{report.recent_return:.1f} lately, in {report.episodes:,} episodes with sampled parameters"
     if report.measured is not None:
         measured = report.measured
-        rows["critic"] = f"loss {measured.critic_loss:.3f}, error {measured.critic_error:.2f}"
+        target = "" if report.target_entropy is None else f" (target {report.target_entropy:.2f})"
+        rows["critic"] = f"loss {measured.critic_loss:.3f}, error {measured.critic_error:.2f} of discounted return"
         rows["generator"] = (
-            f"expects {measured.expected_value:.2f}; entropy {measured.entropy:.2f}, std {measured.std:.3f}, "
+            f"expects {measured.expected_value:.2f}; entropy {measured.entropy:.2f}{target}, std {measured.std:.3f}, "
             f"α {measured.alpha:.4f}"
         )
     if report.warming_up:
-        rows["warm-up"] = "noisy handcrafted macro-actions; nothing is learned yet"
+        done = "" if report.warmup is None else f"{report.plans:,} of {report.warmup:,} plans; "
+        rows["warm-up"] = f"{done}nothing is learned yet"
     if report.evaluation is not None:
         rows["evaluation"] = report.evaluation
     if report.best is not None:
@@ -221,9 +231,16 @@ def evaluation_line(report: EvaluationReport) -> str:
         beginning = f"The best generator, of {report.updates:,} updates, on other episodes: return "
     else:
         beginning = f"Evaluation after {report.minutes:.1f} minutes, {report.updates:,} updates: return "
-    lead = "" if report.lead is None else f"; {report.lead:+.1f} ± {report.lead_stderr:.1f} against the handcrafted set"
+    if report.updates == 0:
+        beginning = beginning.replace(", 0 updates", ", of the starting set").replace(
+            ", of 0 updates", ", the starting set"
+        )
+    error = error_words(report.return_stderr, report.episodes)
+    lead = ""
+    if report.lead is not None and report.lead_stderr is not None:
+        lead = f"; {report.lead:+.1f} ± {error_words(report.lead_stderr, report.episodes)} against the set to beat"
     return (
-        f"{beginning}{report.return_mean:.1f} ± {report.return_stderr:.1f}, success "
+        f"{beginning}{report.return_mean:.1f} ± {error}, success "
         f"{report.success_rate:.0%} in {report.episodes} episodes{lead}" + (" (the best so far)" if report.best else "")
     )
 
@@ -231,12 +248,14 @@ def evaluation_line(report: EvaluationReport) -> str:
 class Everyone(Watch):
     """Tells several watches."""
 
-    def __init__(self, *watches: Watch) -> None:
-        self.watches = watches
+    def __init__(self, *watches: Watch, beginning: Sequence[str] = ()) -> None:
+        self.watches, self._beginning = watches, beginning
 
     def __enter__(self) -> "Everyone":
         for watch in self.watches:
             watch.__enter__()
+        for sentence in self._beginning:
+            self.say(sentence)
         return self
 
     def __exit__(self, *arguments: Any) -> None:
@@ -257,10 +276,11 @@ class Everyone(Watch):
 
 
 def watch_all(folder: Path, title: str) -> Everyone:
-    """Everything that can be shown here: metrics always, the rest if it is installed."""
+    """Everything that can be shown here: metrics always, the rest if it is installed. What is not, it says."""
     watches: list[Watch] = [MetricsFile(folder), Screen(title) if sys.stderr.isatty() else Lines()]
-    if find_spec("matplotlib") is not None:
+    missing = [module for module in _OPTIONAL if find_spec(module) is None]
+    if "matplotlib" not in missing:
         watches.append(CurvePicture(folder, title))
-    if find_spec("tensorboard") is not None:
+    if "tensorboard" not in missing:
         watches.append(TensorBoard(folder))
-    return Everyone(*watches)
+    return Everyone(*watches, beginning=[f"No {_OPTIONAL[module]}: {module} is missing." for module in missing])

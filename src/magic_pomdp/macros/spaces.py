@@ -5,6 +5,7 @@ vector; in a *box* each of them lies in [−1, 1]; in *sphere and length* all bu
 last lies in [−1, 1]. `start` is the handcrafted set, from which learning sets out.
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, Protocol
@@ -215,6 +216,16 @@ def place(parameters: np.ndarray, kind: Kind) -> np.ndarray:
     if kind == "box":
         return np.asarray(np.clip(parameters, -1.0, 1.0))
     return np.asarray(parameters / np.maximum(np.linalg.norm(parameters, axis=-1, keepdims=True), 1e-9))
+
+
+def spread_out(normal: np.ndarray, kind: Kind) -> np.ndarray:
+    """Parameters anywhere, evenly spread over where they lie, from standard normal numbers; shape (…, size)."""
+    within = normal.copy()
+    box = {"sphere": normal.shape[-1], "sphere and length": normal.shape[-1] - 1, "box": 0}[kind]
+    for index in np.ndindex(*normal.shape):
+        if index[-1] >= box:  # by its own distribution, a number is as likely anywhere
+            within[index] = math.erf(normal[index] / math.sqrt(2.0))
+    return place(within, kind)
 
 
 def check_length(length: int) -> None:

@@ -16,7 +16,7 @@ from magic_pomdp.core.randomness import normal
 from magic_pomdp.core.task import Task
 from magic_pomdp.core.views import borrow
 from magic_pomdp.macros.spaces import place
-from magic_pomdp.magic.shape import GeneratorShape
+from magic_pomdp.magic.shape import GeneratorShape, plain_numbers
 from magic_pomdp.planners.search import check_situation
 
 _compiled = njit(error_model="numpy", fastmath={"contract"})
@@ -36,12 +36,17 @@ class Features:
 
     def __init__(self, task: Task, shape: GeneratorShape) -> None:
         self.task, self.shape = task, shape
+        self._numbers = plain_numbers(task, shape.inputs)
         self._hidden_context = np.zeros(task.context_size)
         self._particles = np.zeros((shape.particles, shape.particle_features))
         self._context = np.zeros(shape.context_features)
 
     def __call__(self, belief: Belief | np.ndarray, context: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         particles, known = check_situation(self.task, belief, context)
+        if self._numbers is not None:
+            of_state, of_context = map(list, self._numbers)
+            picked = particles[(2 * np.arange(self.shape.particles) + 1) * len(particles) // (2 * self.shape.particles)]
+            return picked[:, of_state].astype(np.float32), known[of_context].astype(np.float32)
         shown = self._hidden_context if self.shape.conditioning == "belief" else known
         _describe(self.task, known, shown, particles, self._particles, self._context)
         return self._particles.astype(np.float32), self._context.astype(np.float32)
@@ -78,7 +83,8 @@ class Generator:
         shape = self.shape
         output = _forward(
             particles, context, self.weights, shape.encoder if shape.sees_belief else 0, shape.sees_context,
-            shape.members, shape.member_features, self._trunk, self._particle, self._member, self._layers,
+            shape.relative, shape.members, shape.member_features, self._trunk, self._particle, self._member,
+            self._layers,
         ).astype(np.float64)  # fmt: skip
         if not np.isfinite(output).all():
             raise ValueError(
@@ -114,21 +120,26 @@ def _describe(task, context, shown, particles, particle_features, context_featur
 
 
 @kernel
-def _forward(particles, context, weights, encoder, sees_context, members, each, trunk, particle, member, layers):
-    """The network's outputs. `encoder` is the width of the particles' layer, 0 if they are not looked at; the last
-    features of a particle are of `members` with `each` so many; `particle`, `member`, `layers` are room to work in."""
+def _forward(
+    particles, context, weights, encoder, sees_context, relative, members, each, trunk, particle, member, layers
+):
+    """The network's outputs. `encoder` is the width of the particles' layer, 0 if they are not looked at; `relative`
+    tells whether they are seen relative to their mean, too; the last features of a particle are of `members` with
+    `each` so many; `particle`, `member`, `layers` are room to work in."""
     features, contexts = particles.shape[1] - members * each, len(context)
     told, used = layers[0], 0
     told[0] = np.float32(1.0)  # for a generator that is told nothing
     offset = 3 * features + 2 * contexts + (2 * each if members > 0 else 0)
     if encoder > 0:
-        used = encoder + 3 * features + (2 * encoder if members > 0 else 0)
-        of_members = told[encoder + 3 * features : used]
+        pooled = encoder + (3 * features if relative else 0)
+        used = pooled + (2 * encoder if members > 0 else 0)
+        of_members = told[pooled:used]
         offset = _encode(
-            particles, weights, offset, encoder, members, each, 3 * features + 2 * contexts, particle, member, told,
-            of_members,
+            particles, weights, offset, encoder, relative, members, each, 3 * features + 2 * contexts, particle, member,
+            told, of_members,
         )  # fmt: skip
-        _summarise(particles, features, weights, told[encoder:])
+        if relative:
+            _summarise(particles, features, weights, told[encoder:])
     if sees_context:
         for j in range(contexts):
             centre, scale = weights[3 * features + j], weights[3 * features + contexts + j]
@@ -142,11 +153,12 @@ def _forward(particles, context, weights, encoder, sees_context, members, each, 
 
 
 @_compiled
-def _encode(particles, weights, offset, width, members, each, scales, particle, member, pooled, of_members):
+def _encode(particles, weights, offset, width, relative, members, each, scales, particle, member, pooled, of_members):
     """The mean over all particles of a layer with ReLU, and of what their members are to it; where its weights end.
     The members' centres and scales begin at `scales`."""
     features, count = particles.shape[1] - members * each, len(particles)
-    size = 2 * features + len(of_members)
+    own = 2 * features if relative else features
+    size = own + len(of_members)
     inputs, layer = particle[:size], particle[size:]
     for j in range(width):
         pooled[j] = np.float32(0.0)
@@ -156,9 +168,10 @@ def _encode(particles, weights, offset, width, members, each, scales, particle, 
     for i in range(count):
         for j in range(features):
             inputs[j] = (particles[i, j] - weights[j]) / weights[features + j]
-            inputs[features + j] = (particles[i, j] - _column_mean(particles, j)) / weights[2 * features + j]
+            if relative:
+                inputs[features + j] = (particles[i, j] - _column_mean(particles, j)) / weights[2 * features + j]
         if members > 0:
-            found = inputs[2 * features :]
+            found = inputs[own:]
             _look_at_members(particles[i, features:], weights, members_at, width, members, each, scales, member, found)
             for j in range(2 * width):
                 of_members[j] += found[j] / np.float32(count)

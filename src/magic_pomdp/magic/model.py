@@ -18,10 +18,12 @@ from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.macros.lengths import space_of_lengths
 from magic_pomdp.macros.spaces import MacroSpace, SpaceDescription, check_length
 from magic_pomdp.magic.arrays import check_arrays, load_arrays, save_arrays
-from magic_pomdp.magic.shape import MOST_WEIGHTS, GeneratorShape
+from magic_pomdp.magic.shape import MOST_WEIGHTS, GeneratorShape, feature_sizes
 from magic_pomdp.planners.settings import CannotPlan
 from magic_pomdp.results.base import Amount, Count, Plain, Share
 
+SEARCHING = ("default_policy", "scenarios", "search_depth", "discount", "second_look", "refine")
+"""Settings of the search that a training may set otherwise than the task advises; its model's card tells them."""
 _FORMAT = 2
 """Of the files that are written; those of software 0.1.0 tell none."""
 _MOST_BYTES = 4 * MOST_WEIGHTS + 2**20
@@ -100,6 +102,12 @@ class Model:
         return f"{place} {hashlib.blake2b(self.weights.tobytes(), digest_size=4).hexdigest()}"
 
     @property
+    def searching(self) -> dict[str, SettingValue]:
+        """How it was trained to be searched with, where that is not as the task advises: settings by name."""
+        known = self.card.settings
+        return {name: known[name] for name in SEARCHING if known.get(name) is not None}
+
+    @property
     def macro_length(self) -> int:
         """Length of the macro-actions that it makes."""
         return int(self.card.space["length"])  # type: ignore[arg-type]
@@ -124,11 +132,11 @@ class Model:
                 f"needs {space.count} × {space.size} in a {space.kind}."
             )
         seen = (self.shape.particle_features, self.shape.context_features)
-        if seen != (task.particle_features_size, task.context_features_size):
+        there = feature_sizes(task, self.shape.inputs)
+        if seen != there:
             raise ValueError(
                 f"The model {self.name} was trained with {seen[0]} features of a particle and {seen[1]} of the "
-                f"context, but {self.card.task} now has {task.particle_features_size} and "
-                f"{task.context_features_size}."
+                f"context, but {self.card.task} now has {there[0]} and {there[1]}."
             )
         return space
 

@@ -4,18 +4,18 @@ with them. A robot acts with the generator's mean, training with samples around 
 import dataclasses
 import time
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
 from magic_pomdp.core.belief import Belief
 from magic_pomdp.core.macro_actions import MacroActions
-from magic_pomdp.core.settings import setting
+from magic_pomdp.core.settings import SettingValue, setting
 from magic_pomdp.core.task import Task
 from magic_pomdp.macros.spaces import MacroSpace
 from magic_pomdp.macros.variations import Variations
 from magic_pomdp.magic.generator import Features, Generator
-from magic_pomdp.magic.model import Model, find_model
+from magic_pomdp.magic.model import Model, find_model, load_model
 from magic_pomdp.planners.despot_settings import DespotSettings
 from magic_pomdp.planners.macro_despot import MacroDespot
 from magic_pomdp.planners.plan import Budget, Plan, budget_or
@@ -33,6 +33,13 @@ class MagicSettings(DespotSettings):
         "The trained generator: the name of one that ships, or a file.",
         default_words="the best that ships for the task",
     )
+
+    @classmethod
+    def advised(cls, task: Task, **changes: SettingValue) -> Self:
+        """What a task advises and, if a model is named, what its training has set of the search; some of it changed."""
+        model = changes.get("model")
+        trained = load_model(str(model)).searching if model else {}
+        return super().advised(task, **{**trained, **changes})
 
     def length(self, task: Task) -> int:
         return find_model(task, self.model).macro_length

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from magic_pomdp.core.task import Task
+from magic_pomdp.core.task import Task, task_name
 from magic_pomdp.macros.spaces import Kind, MacroSpace
 
 MOST_WEIGHTS = 2**24
@@ -18,6 +18,9 @@ MOST_LAYERS = 16
 LARGEST_STD = 1_000.0
 """A sampled parameter may have so large a standard deviation."""
 
+InputKind = Literal["relative", "plain"]
+"""How networks see a belief and a context: on the scale of all beliefs, particles also relative to their mean, and
+beside them its mean and spread; or, as in the paper, nothing but the numbers as they are."""
 Conditioning = Literal["belief+context", "belief", "context", "none"]
 """What a generator is told."""
 
@@ -50,6 +53,8 @@ class GeneratorShape:
     """Things of a kind that the features of a particle end with."""
     member_features: int = 0
     """Numbers of each."""
+    inputs: InputKind = "relative"
+    """How it sees them."""
 
     def __post_init__(self) -> None:
         if self.conditioning not in get_args(Conditioning):
@@ -57,6 +62,8 @@ class GeneratorShape:
                 f"A generator cannot be conditioned on {self.conditioning!r}, only on one of "
                 f"{', '.join(get_args(Conditioning))}."
             )
+        if self.inputs not in get_args(InputKind):
+            raise ValueError(f"A generator's inputs are one of {', '.join(get_args(InputKind))}: {self.inputs!r}.")
         if self.kind not in get_args(Kind):
             raise ValueError(f"The parameters of a generator lie in one of {', '.join(get_args(Kind))}: {self.kind!r}.")
         for name in ("particles", "count", "size"):
@@ -91,14 +98,20 @@ class GeneratorShape:
     @classmethod
     def for_task(cls, task: Task, space: MacroSpace, **sizes: Any) -> "GeneratorShape":
         """The shape that fits a task and a macro-action space."""
-        seen = int(task.particle_features_size), int(task.context_features_size)
-        members, each = task.particle_members
+        inputs = sizes.get("inputs", cls.inputs)
+        members, each = task.particle_members if plain_numbers(task, inputs) is None else (0, 0)
+        seen = feature_sizes(task, inputs)
         return cls(*seen, space.count, space.size, space.kind, members=members, member_features=each, **sizes)
 
     @property
     def sphere_size(self) -> int:
         """Of the parameters of a macro-action, how many form a unit vector; those come first."""
         return {"sphere": self.size, "sphere and length": self.size - 1, "box": 0}[self.kind]
+
+    @property
+    def relative(self) -> bool:
+        """Whether it sees particles relative to their belief's mean, and what its mean and spread are."""
+        return self.inputs == "relative"
 
     @property
     def sees_belief(self) -> bool:
@@ -120,14 +133,14 @@ class GeneratorShape:
 
     @property
     def encoder_inputs(self) -> int:
-        """Every particle twice: on the scale of all beliefs, and relative to this belief's mean; then the mean and the
-        largest over its members."""
-        return 2 * self.own_features + 2 * self.member_width
+        """Every particle twice: on the scale of all beliefs, and relative to this belief's mean, or once as it is; then
+        the mean and the largest over its members."""
+        return (2 if self.relative else 1) * self.own_features + 2 * self.member_width
 
     @property
     def summary(self) -> int:
         """Numbers that describe a belief to the trunk: the pooled layer; mean, spread and its logarithm; members."""
-        return self.encoder + 3 * self.own_features + 2 * self.member_width
+        return self.encoder + (3 * self.own_features if self.relative else 0) + 2 * self.member_width
 
     @property
     def trunk_inputs(self) -> int:
@@ -183,3 +196,24 @@ class GeneratorShape:
     def weight_count(self) -> int:
         """Length of the vector of weights."""
         return sum(math.prod(shape) for shape in self.layout().values())
+
+
+def plain_numbers(task: Task, inputs: InputKind) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Which numbers of the task's state and context networks see; None if they see the features that it fills."""
+    if inputs == "relative" or task.plain_features is None:
+        return None
+    of_state, of_context = task.plain_features
+    if not (set(of_state) <= set(range(task.state_size)) and set(of_context) <= set(range(task.context_size))):
+        raise ValueError(
+            f"plain_features of {task_name(task)} must name numbers of a state, 0 to {task.state_size - 1}, and of "
+            f"the context, 0 to {task.context_size - 1}, but is {task.plain_features}."
+        )
+    return of_state, of_context
+
+
+def feature_sizes(task: Task, inputs: InputKind) -> tuple[int, int]:
+    """How many numbers networks see of a particle, and how many of the context."""
+    numbers = plain_numbers(task, inputs)
+    if numbers is not None:
+        return len(numbers[0]), len(numbers[1])
+    return int(task.particle_features_size), int(task.context_features_size)

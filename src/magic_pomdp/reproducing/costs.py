@@ -111,7 +111,7 @@ def _training(piece: Training, workers: int) -> float:
         if settings.minutes is not None
         else (settings.warmup + (settings.updates or 0)) * plan / workers
     )
-    return 2.0 * _START + learning + 4.0 * settings.evaluation_episodes * episode / workers
+    return 2.0 * _START + learning + 4.0 * settings.most_evaluated * episode / workers
 
 
 def _episode(row: Row) -> float:

@@ -266,7 +266,7 @@ class Workshop:
     def _train(self, training: Training, watch: Watch) -> Curves:
         from magic_pomdp.learning.curves import read_curves
         from magic_pomdp.learning.learner import Diverged
-        from magic_pomdp.learning.trainer import train
+        from magic_pomdp.learning.training import train
 
         job = self._training_job(training)
         folder = make_folder(job.folder)

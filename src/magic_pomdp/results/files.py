@@ -33,8 +33,11 @@ _KINDS: dict[str, type[_InJson]] = {kind.__struct_config__.tag: kind for kind in
 _Kind = TypeVar("_Kind", bound=Stored)
 
 
-def read(path: Path) -> Result:
+def read(path: str | Path) -> Result:
     """The result that a file holds, of whichever kind; a ValueError says in a sentence what is wrong with the file."""
+    path = Path(path)
+    if path.suffix == ".safetensors":
+        raise ValueError(f"{path} is a model or a checkpoint and no result: plan with a model by naming its file.")
     found = read_if_result(path)
     if found is None:
         raise ValueError(
@@ -84,10 +87,10 @@ def read_if_result(path: Path) -> Result | None:
     return convert(plain, _KINDS[plain["kind"]], str(path))
 
 
-def write(path: Path, result: Stored) -> None:
+def write(path: str | Path, result: Stored) -> None:
     """Write a result in one step: whoever reads the file sees the old content or the new, never half. What could not
     be read again is refused."""
-    plain = msgspec.to_builtins(result)
+    path, plain = Path(path), msgspec.to_builtins(result)
     found = beyond_limits(plain)
     if found is not None:
         raise ValueError(f"{path} is not written, since {found[0]} is out of limits: expected {found[1]}.")

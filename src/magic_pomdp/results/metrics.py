@@ -46,7 +46,11 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag
     minutes_left: Amount | None
     """None if there is no limit."""
     updates: Count
+    updates_left: Count | None = None
+    """None if there is no limit."""
     plans: Count
+    warmup: Count | None = None
+    """Plans of the warm-up; None in older files."""
     replay: Count
     """Plans that are kept to learn from."""
     episodes: Count
@@ -62,6 +66,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag
     """Since the last report."""
     plans_per_second: Amount
     """Since the last report."""
+    target_entropy: float | None = None
+    """At which α aims; None in older files."""
     measured: Measured | None = None
     """In the mean of all updates since the last report; None if there were none."""
 

@@ -11,6 +11,9 @@ from magic_pomdp.results.evaluation import Evaluation
 ABLATION_FILE = "ablation.json"
 """What a folder calls what the trainings of an ablation add up to."""
 
+PAPER_RUNG = "paper"
+"""The lowest rung of a ladder: all as the paper has it."""
+
 
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
     """An evaluation on the way of a training."""
@@ -53,6 +56,8 @@ class AblationTraining(Stored, frozen=True, kw_only=True, tag="training"):
     critic: Name
     change: Label = ""
     """Another setting that is changed, as name=value; "" for none."""
+    rung: Label = ""
+    """Of a ladder: what it takes over from us; "" if there is none."""
     seed: int
     minutes: Amount
     updates: Count
@@ -65,11 +70,16 @@ class AblationTraining(Stored, frozen=True, kw_only=True, tag="training"):
 
 
 class AblationRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What the trainings of one conditioning, critic and change reach, over all seeds."""
+    """What the trainings of one conditioning, critic and change, or of one rung, reach, over all seeds."""
 
     conditioning: Name
     critic: Name
     change: Label = ""
+    rung: Label = ""
+    gain: float | None = None
+    """How much more that is than on the rung before; None on the lowest, and where there are no rungs."""
+    gain_stderr: Amount | None = None
+    """Of the difference episode by episode, over the seeds' means."""
     return_mean: float
     return_stderr: Amount
     """Of the episodes' means over the seeds, since all trainings meet the same episodes; how much a training's own
@@ -81,6 +91,16 @@ class AblationRow(msgspec.Struct, frozen=True, kw_only=True):
     updates: Amount
     plans: Amount | None = None
     """None if that is not known."""
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others, for a person."""
+        return self.rung or ", ".join(part for part in (self.conditioning, self.critic, self.change) if part)
+
+    @property
+    def in_paper(self) -> bool:
+        """Whether the paper has a score of the same name."""
+        return not self.change and self.rung in ("", PAPER_RUNG)
 
 
 class Ablation(Stored, frozen=True, kw_only=True, tag="ablation"):
@@ -96,12 +116,16 @@ class Ablation(Stored, frozen=True, kw_only=True, tag="ablation"):
     def of(task: str, handcrafted: Evaluation, trainings: tuple[AblationTraining, ...]) -> "Ablation":
         """What trainings, whose evaluations have their episodes, add up to. It is without the single episodes, which
         have their own files."""
-        groups: dict[tuple[str, str, str], list[AblationTraining]] = {}
+        groups: dict[tuple[str, ...], list[AblationTraining]] = {}
         for one in trainings:
-            groups.setdefault((one.conditioning, one.critic, one.change), []).append(one)
+            groups.setdefault((one.conditioning, one.critic, one.change, one.rung), []).append(one)
+        rows, below = [], None
+        for group in groups.values():
+            rows.append(_row(group, below))
+            below = group if group[0].rung else None
         return Ablation(
             task=task,
-            rows=tuple(_row(group) for group in groups.values()),
+            rows=tuple(rows),
             handcrafted=handcrafted.without_records(),
             trainings=tuple(
                 msgspec.structs.replace(one, evaluation=one.evaluation.without_records()) for one in trainings
@@ -114,19 +138,26 @@ class Ablation(Stored, frozen=True, kw_only=True, tag="ablation"):
         curves = []
         for one in self.trainings:
             parts = (one.conditioning, f"{one.critic} critic" if several else "", one.change)
-            curves.append(Curve(label=", ".join(part for part in parts if part), points=one.curve))
+            label = one.rung or ", ".join(part for part in parts if part)
+            curves.append(Curve(label=label, points=one.curve))
         return Curves(task=self.task, handcrafted=self.handcrafted.return_mean, curves=tuple(curves))
 
 
-def _row(group: list[AblationTraining]) -> AblationRow:
-    episodes = {tuple(record.episode for record in one.evaluation.records) for one in group}
+def _row(group: list[AblationTraining], below: list[AblationTraining] | None) -> AblationRow:
+    """What a group of trainings adds up to; `below` are those of the rung before, if there is one."""
+    everybody = [*group, *(below or ())]
+    episodes = {tuple(record.episode for record in one.evaluation.records) for one in everybody}
     if len(episodes) > 1 or episodes == {()}:
         raise ValueError("The trainings of an ablation must be evaluated on the same episodes, and keep their records.")
-    returns = np.array([[record.total_return for record in one.evaluation.records] for one in group])
+    returns = _returns(group)
+    gains = [] if below is None else list(returns.mean(axis=0) - _returns(below).mean(axis=0))
     return AblationRow(
         conditioning=group[0].conditioning,
         critic=group[0].critic,
         change=group[0].change,
+        rung=group[0].rung,
+        gain=mean(gains) if gains else None,
+        gain_stderr=standard_error(gains) if gains else None,
         return_mean=float(returns.mean()),
         return_stderr=standard_error(list(returns.mean(axis=0))),
         success_rate=mean([one.evaluation.success_rate for one in group]),
@@ -135,3 +166,8 @@ def _row(group: list[AblationTraining]) -> AblationRow:
         updates=mean([one.updates for one in group]),
         plans=mean([one.plans for one in group]),
     )
+
+
+def _returns(group: list[AblationTraining]) -> np.ndarray:
+    """Of each training in each episode."""
+    return np.array([[record.total_return for record in one.evaluation.records] for one in group])

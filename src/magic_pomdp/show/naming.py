@@ -5,6 +5,9 @@ from collections.abc import Iterable, Sequence
 from magic_pomdp.results.evaluation import Evaluation
 from magic_pomdp.show.words import budget_words, label_of
 
+_LEARNED = "magic"
+"""The planner whose macro-actions may be shorter than its length."""
+
 
 def variant_words(one: Evaluation, among: Sequence[Evaluation]) -> str:
     """The settings and parameters in which an evaluation differs from others of its planner; parameters, from others in
@@ -24,7 +27,7 @@ def full_name(one: Evaluation, among: Sequence[Evaluation], with_budget: bool = 
     """An evaluation's planner, with all that tells it from others of that planner."""
     words = {
         **({"budget": budget_words(one.budget)} if with_budget else {}),
-        "macro_length": f"length {one.macro_length or '–'}",
+        "macro_length": f"{'learned, up to' if one.planner == _LEARNED else 'length'} {one.macro_length or '–'}",
         "seed": f"seed {one.seed}",
         "software": f"version {one.software}",
         "world": one.world,

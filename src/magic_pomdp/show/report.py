@@ -19,7 +19,7 @@ from magic_pomdp.show.plotting import Plot, to_svg
 from magic_pomdp.show.published import PAPER, published, published_sentence, published_task
 from magic_pomdp.show.replay import REPLAY_SCRIPTS, pack_for_page
 from magic_pomdp.show.results import Results
-from magic_pomdp.show.words import budget_words, label_of, mean_words, number_words
+from magic_pomdp.show.words import budget_words, gain_words, label_of, mean_words, number_words
 
 _MOST_ROWS = 200
 """Evaluations that a plot can show; there is a table of them all."""
@@ -156,19 +156,22 @@ def _evaluation_table(task: str, evaluations: Sequence[Evaluation]) -> PageTable
 
 def _ablation_table(ablation: Ablation) -> PageTable:
     """One row a variant of learning, and one for what learning sets out from."""
-    columns = ["the generator is told", "critic", "return", "success", "by seed", "minutes", "updates", PAPER]
+    ladder = any(row.rung for row in ablation.rows)
+    first = ["rung", "gain"] if ladder else ["the generator is told", "critic"]
+    columns = [*first, "return", "success", "by seed", "minutes", "updates", PAPER]
     known, rows = published_task(ablation.task).conditionings, []
     for row in ablation.rows:
         cells = [
-            row.critic,
+            gain_words(row) if ladder else row.critic,
             mean_words(row.return_mean, row.return_stderr, 1),
             f"{row.success_rate:.1%}",
             ", ".join(f"{seed}: {number_words(value, 1)}" for seed, value in row.by_seed.items()),
             number_words(row.minutes, 1),
             number_words(row.updates, 0),
         ]
-        paper = None if row.change else known.get(row.conditioning)
-        rows.append(TableRow(", ".join(filter(None, (row.conditioning, row.change))), _with_paper(cells, paper)))
+        paper = known.get(row.conditioning) if row.in_paper else None
+        name = row.rung or ", ".join(filter(None, (row.conditioning, row.change)))
+        rows.append(TableRow(name, _with_paper(cells, paper)))
     start = ablation.handcrafted
     others = published(ablation.task, start.planner)
     cells = ["–", mean_words(start.return_mean, start.return_stderr, 1), f"{start.success_rate:.1%}", "", "", ""]

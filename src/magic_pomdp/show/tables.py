@@ -1,20 +1,20 @@
 """Results as tables for the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.table import Column
 
 from magic_pomdp.results.evaluation import Evaluation
 from magic_pomdp.results.identification import Identification
 from magic_pomdp.results.speed import Bench
-from magic_pomdp.results.training import Ablation
+from magic_pomdp.results.training import Ablation, AblationRow
 from magic_pomdp.results.tuning import Tuning
 from magic_pomdp.running.difference import Difference
 from magic_pomdp.show.columns import shown_columns
 from magic_pomdp.show.naming import variant_words
 from magic_pomdp.show.published import PAPER, published, published_task
 from magic_pomdp.show.terminal import PlainTable, plain_text
-from magic_pomdp.show.words import budget_words, label_of, lengths_words, mean_words, number_words
+from magic_pomdp.show.words import budget_words, gain_words, label_of, lengths_words, mean_words, number_words
 
 
 def comparison_table(title: str, evaluations: Sequence[Evaluation], caption: str = "") -> PlainTable:
@@ -74,31 +74,42 @@ def tuning_table(tuning: Tuning, rows: int = 10) -> PlainTable:
 
 
 def ablation_table(ablation: Ablation) -> PlainTable:
-    """One row a variant of learning, with the paper's mean return beside ours."""
+    """One row a variant of learning, with the paper's mean return beside ours. The rungs of a ladder have what each
+    gains, and no more than fits beside it."""
     start = ablation.handcrafted
     title = f"{ablation.task}: {start.episodes} episodes, seed {start.seed}, {budget_words(start.budget)} a plan"
-    table = PlainTable("told, critic", "return", "success", "by seed", "minutes", "updates", PAPER, title=title)
-    known = published_task(ablation.task).conditionings
+    columns: dict[str, Callable[[AblationRow], str]] = {
+        "told, critic": lambda row: row.name,
+        "return": lambda row: mean_words(row.return_mean, row.return_stderr, 1),
+        "gain": gain_words,
+        "success": lambda row: f"{row.success_rate:.1%}",
+        "by seed": lambda row: ", ".join(number_words(value, 1) for value in row.by_seed.values()),
+        "minutes": lambda row: f"{row.minutes:.1f}",
+        "updates": lambda row: f"{row.updates:,.0f}",
+        PAPER: lambda row: _published_words(ablation.task, row),
+    }
+    ladder = any(row.rung for row in ablation.rows)
+    several = any(len(row.by_seed) > 1 for row in ablation.rows)
+    left_out = {"minutes", *(() if several else ("by seed",))} if ladder else {"gain"}
+    shown = {name: text for name, text in columns.items() if name not in left_out}
+    names = ["rung" if ladder and name == "told, critic" else name for name in shown]
+    table = PlainTable(*(Column(name, no_wrap=name in ("return", "gain")) for name in names), title=title)
     for row in ablation.rows:
-        paper = None if row.change else known.get(row.conditioning)
-        table.add_texts(
-            ", ".join(part for part in (row.conditioning, row.critic, row.change) if part),
-            mean_words(row.return_mean, row.return_stderr, 1),
-            f"{row.success_rate:.1%}",
-            ", ".join(number_words(value, 1) for value in row.by_seed.values()),
-            f"{row.minutes:.1f}",
-            f"{row.updates:,.0f}",
-            "" if paper is None else number_words(paper, 1),
-        )
+        table.add_texts(*(text(row) for text in shown.values()))
     others = published(ablation.task, start.planner)
-    table.add_texts(
-        "handcrafted",
-        mean_words(start.return_mean, start.return_stderr, 1),
-        f"{start.success_rate:.1%}",
-        *[""] * 3,
-        "" if others is None else number_words(others.paper.mean, 1),
-    )
+    of_start = {
+        "told, critic": "handcrafted",
+        "return": mean_words(start.return_mean, start.return_stderr, 1),
+        "success": f"{start.success_rate:.1%}",
+        PAPER: "" if others is None else number_words(others.paper.mean, 1),
+    }
+    table.add_texts(*(of_start.get(name, "") for name in shown))
     return table
+
+
+def _published_words(task: str, row: AblationRow) -> str:
+    paper = published_task(task).conditionings.get(row.conditioning) if row.in_paper else None
+    return "" if paper is None else number_words(paper, 1)
 
 
 def identification_table(found: Identification) -> PlainTable:

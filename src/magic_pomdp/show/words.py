@@ -5,6 +5,7 @@ import math
 from magic_pomdp.planners.plan import Budget
 from magic_pomdp.planners.registry import planner_label
 from magic_pomdp.results.evaluation import Evaluation
+from magic_pomdp.results.training import AblationRow
 
 
 def label_of(evaluation: Evaluation) -> str:
@@ -39,6 +40,13 @@ def mean_words(mean: float, error: float, digits: int | None = None) -> str:
 def score_words(mean: float, error: float) -> str:
     """A mean return and its standard error: a digit behind the point, and two of an error that has none otherwise."""
     return f"{number_words(mean, 1)} ± {number_words(error, 1 if error >= 0.1 else 2)}"
+
+
+def gain_words(row: AblationRow) -> str:
+    """What a rung gains over the one before, with its sign; "" where there is none."""
+    if row.gain is None or row.gain_stderr is None:
+        return ""
+    return f"{'+' if row.gain >= 0.0 else ''}{mean_words(row.gain, row.gain_stderr, 1)}"
 
 
 def budget_words(budget: Budget | None) -> str:

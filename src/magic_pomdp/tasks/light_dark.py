@@ -43,6 +43,7 @@ class LightDark(Task):
     particle_features_size = 4
     context_features_size = 3
     continuous_state = (X, Y)
+    plain_features = ((STEPS, X, Y), (GOAL_X, GOAL_Y, LIGHT))
     advice = (
         MacroDespotSettings(scenarios=20, macro_length=16, shorter="6,2", discount=0.99),
         MagicSettings(scenarios=50, discount=0.99),

@@ -52,6 +52,7 @@ class PuckPush(Task):
     context_size = 2
     noise_size = 5
     particle_features_size = 7
+    plain_features = ((STEPS, BOT_X, BOT_Y, PUCK_X, PUCK_Y), (GOAL_X, GOAL_Y))
     advice = (  # the paper's search depth of 100 spends nearly all of a search on rollouts that are lost anyway
         DespotSettings(scenarios=30, search_depth=20),  # to refine single actions costs more than it gains
         MacroDespotSettings(scenarios=30, search_depth=20, macro_length=2, refine=0.4),

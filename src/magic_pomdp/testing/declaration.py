@@ -16,7 +16,7 @@ from magic_pomdp.core.settings import Settings
 from magic_pomdp.core.task import Task
 from magic_pomdp.learning.mirroring import check_mirrors
 from magic_pomdp.macros.spaces import place
-from magic_pomdp.magic.shape import GeneratorShape
+from magic_pomdp.magic.shape import GeneratorShape, plain_numbers
 from magic_pomdp.planners.despot_settings import MacroDespotSettings
 from magic_pomdp.testing.finding import Broken, Finding, attempt
 
@@ -159,13 +159,29 @@ def _check_macro_space(task: Task) -> Iterator[Finding]:
                 advice = "Return a ListedActionSpace of magic_pomdp.macros, or write `discrete_actions = False`"
                 yield Finding("macro_space", f"it made the action {wrong[0]}", "only rows of `actions`", advice)
                 return
+    elif _may_be_discrete(task):
+        seen = "it is not said, all actions are whole numbers, and learning would try numbers between them"
+        advice = "Write `discrete_actions = True` in the class if only the rows of `actions` count, else False"
+        yield Finding("discrete_actions", seen, "True or False", advice)
+        return
     shape = attempt("macro_space", GeneratorShape.for_task, task, space)
+    try:
+        plain_numbers(task, "plain")
+    except ValueError as error:
+        advice = "Write `plain_features = ((X, Y), (GOAL_X, GOAL_Y))`"
+        yield Finding("plain_features", str(error).removesuffix("."), "indices of a state and of the context", advice)
     attempt("mirrors", task.mirrors)
     try:
         check_mirrors(task, shape, space)
     except ValueError as error:
         expected = "a number for each feature of a particle and of the context, and for each parameter"
         yield Finding("mirrors", str(error).removesuffix("."), expected, "Correct the mirror")
+
+
+def _may_be_discrete(task: Task) -> bool:
+    """Whether nobody says that actions may lie between the rows of `actions`, and these look as if there were none."""
+    usual_space = type(task).macro_space is Task.macro_space
+    return task.discrete_actions is None and usual_space and task.actions_are_few_and_whole
 
 
 def primitive_actions(task: Task) -> np.ndarray:
