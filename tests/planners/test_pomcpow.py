@@ -57,6 +57,18 @@ def test_a_search_goes_on_where_it_stopped():
     assert (parts.value, parts.choice, parts.steps) == (whole.value, whole.choice, whole.steps)
 
 
+@pytest.mark.parametrize("popularity", [0.0, 0.5, 1.0])
+def test_only_popular_actions_are_chosen(popularity):
+    """However high the value of others is."""
+    for seed in range(5):
+        plan = plan_for("puck-push", seed=seed, popularity=popularity)
+        visits = plan.tree.branches["visits"][: len(plan.values)]
+        popular = visits >= popularity * visits.max()
+        assert plan.values[plan.choice] == plan.values[popular].max()
+        assert popular[plan.choice]
+        assert plan.value == plan.values[plan.choice]
+
+
 # ----------------------------------------------------------------------------------------------------- known answers
 
 

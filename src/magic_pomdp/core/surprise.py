@@ -131,9 +131,9 @@ def draw_anywhere(task, fresh_context, context, states, key, random):
 
 def check_choice(impossible: str) -> Impossible:
     """What to do with an impossible observation, or a ValueError if it is nothing that can be done."""
-    for choice in get_args(Impossible):
-        if impossible == choice:
-            return choice
+    known: dict[str, Impossible] = {choice: choice for choice in get_args(Impossible)}
+    if impossible in known:
+        return known[impossible]
     choices = ", ".join(get_args(Impossible)[:-1])
     raise ValueError(
         f"With an impossible observation one can {choices} or {get_args(Impossible)[-1]}, not {impossible!r}."

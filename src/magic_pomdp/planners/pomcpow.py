@@ -72,6 +72,15 @@ class PomcpowSettings(PlannerSettings):
         60, "How many primitive steps to look ahead, rollouts included.", short="D", at_least=1, at_most=DEEPEST_SEARCH
     )
     tree_nodes: int = room_for_nodes(1_000_000)
+    popularity: float = setting(
+        0.0,
+        "Which action is chosen in the end: the one of the highest value among those that were taken at least this "
+        "share of the times that the most popular one was. With 0 that is the highest value of all, with 1 the most "
+        "popular action, as in the program of POMCPOW's authors.",
+        short="popularity",
+        at_least=0.0,
+        at_most=1.0,
+    )
 
 
 class Pomcpow:
@@ -157,8 +166,9 @@ class Pomcpow:
     def _result(self, started: float, keep_tree: bool) -> Plan:
         tree, counters, root = self._tree, plain(self._tree.counters[0]), plain(self._tree.nodes[ROOT])
         branches = slice(root.first_branch, root.first_branch + root.branch_count)
-        values = tree.scores["value"][branches].copy()
-        choice = int(values.argmax())
+        values, visits = tree.scores["value"][branches].copy(), tree.branches["visits"][branches]
+        popular = visits >= self.settings.popularity * visits.max()
+        choice = int(np.where(popular, values, -np.inf).argmax())
         return Plan(
             macro_action=tree.actions[root.first_branch + choice][None].copy(),
             choice=choice,

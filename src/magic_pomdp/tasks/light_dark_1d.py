@@ -34,7 +34,7 @@ class LightDark1D(Task):
     advice = (
         BeliefSettings(particles=10_000),
         MacroDespotSettings(scenarios=500, search_depth=20),
-        PomcpowSettings(90.0, observation_exponent=1.0 / 15.0, search_depth=20),
+        PomcpowSettings(90.0, observation_exponent=1.0 / 15.0, popularity=0.5, search_depth=20),
     )
 
     discount: float = 0.95
