@@ -140,7 +140,7 @@ def test_workers_are_killed_at_ten_random_moments(tmp_path):
         wait_until(process, lambda: len(set(workers_of(process)) - killed) == 2)
         wait_for_progress(process, tmp_path)  # it still learns
         os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate()
+        _, err = process.communicate()
     assert (process.returncode, "the same command with --resume goes on" in err) == (130, True), err
     assert "Traceback" not in err
     assert len(killed) == MOMENTS
