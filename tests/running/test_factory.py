@@ -48,7 +48,7 @@ def test_overrides_go_before_the_tasks_advice():
     assert isinstance(planner, MacroDespot)
     assert (planner.settings.scenarios, planner.macro_actions.lengths.max()) == (7, 3)
     despot = PlannerFactory("despot", overrides={"scenarios": 7})
-    assert despot.settings_for(task) == DespotSettings(scenarios=7, search_depth=20, refine=0.4)
+    assert despot.settings_for(task) == DespotSettings(scenarios=7, search_depth=20)
     assert despot(task).macro_actions.lengths.max() == 1
 
 
