@@ -26,6 +26,8 @@ TIMES = ("seconds", "minutes", "plan_steps_per_second", "plan_seconds_p50", "pla
 """What a result tells of the machine's speed; a model's label is a digest of a file that tells the minutes, too."""
 LONGEST = 300.0
 """Seconds that no command takes, however busy the machine."""
+GONE, GONE_WITH_RAY = 30.0, 120.0
+"""Seconds after which nothing of a killed command is left; two processes of Ray's own wait a minute for its return."""
 TRIALS = 5
 REPRODUCE = str(Path(__file__).with_name("small_tables.py"))
 """The command `reproduce`, with small tables instead of the paper's."""
@@ -59,7 +61,7 @@ class Command:
         if self.needs == "ray":  # what it starts is known by a folder of its own, whose path must be short
             own = {"RAY_ADDRESS": "", "RAY_TMPDIR": tempfile.mkdtemp(prefix="ray-", dir="/tmp")}
         process = subprocess.Popen(
-            [sys.executable, *self.program, *self.arguments, *again], cwd=folder, env={**environment, **own},
+            [sys.executable, *self.program, *self.arguments, *again], cwd=folder, env={**(environment or os.environ), **own},
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True, **options,
         )  # fmt: skip
         process.ray_folder = own.get("RAY_TMPDIR")
@@ -251,10 +253,10 @@ def _command_line(number):
     return b""
 
 
-def wait_until_gone(process, seconds=30.0):
+def wait_until_gone(process):
     """Until nothing that belongs to a command is left; the processes that are, if they do not end. Then what Ray has
     written down goes."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + (GONE if process.ray_folder is None else GONE_WITH_RAY)
     while (left := session_of(process)) and time.monotonic() < deadline:
         time.sleep(0.02)
     if process.ray_folder is not None:
