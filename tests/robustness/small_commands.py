@@ -57,11 +57,11 @@ class Command:
     def start(self, folder, environment, **options):
         """The process, in a session of its own so that all that belongs to it can be found."""
         again = self.resume if self.begun and (folder / self.result / self.begun).exists() else ()
-        own = {}
+        own, given = {}, environment or os.environ
         if self.needs == "ray":  # what it starts is known by a folder of its own, whose path must be short
             own = {"RAY_ADDRESS": "", "RAY_TMPDIR": tempfile.mkdtemp(prefix="ray-", dir="/tmp")}
         process = subprocess.Popen(
-            [sys.executable, *self.program, *self.arguments, *again], cwd=folder, env={**(environment or os.environ), **own},
+            [sys.executable, *self.program, *self.arguments, *again], cwd=folder, env={**given, **own},
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True, **options,
         )  # fmt: skip
         process.ray_folder = own.get("RAY_TMPDIR")
