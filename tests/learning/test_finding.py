@@ -12,6 +12,7 @@ from magic_pomdp.cli.learning import _too_short, _verdict
 from magic_pomdp.learning import TrainSettings, finding
 from magic_pomdp.learning.finding import settle, try_lengths
 from magic_pomdp.learning.trainer import Trained
+from magic_pomdp.macros.lengths import space_of_lengths
 from magic_pomdp.planners import MacroDespotSettings
 from magic_pomdp.planners.refining import ENOUGH
 from magic_pomdp.running.world import SimulatedWorld
@@ -87,7 +88,8 @@ def test_a_budget_in_which_a_search_would_know_nothing_is_raised(tmp_path, monke
     task = mp.make("light-dark")
     settled = settle(task, TrainSettings(), tmp_path, False, silent)
     context = SimulatedWorld(task).begin(0, 0).context
-    planner = mp.MacroDespot(task, budget=mp.Budget(steps=settled.plan_steps))
+    space = space_of_lengths(task, settled.length_in(task), settled.lengths_in(task))
+    planner = mp.MacroDespot(task, space.decode(space.start), budget=mp.Budget(steps=settled.plan_steps))
     assert planner.plan(mp.Belief.initial(task, context)).nodes >= ENOUGH
 
 

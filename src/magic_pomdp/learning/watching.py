@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from socket import gethostname
@@ -76,7 +77,8 @@ class CurvePicture(Watch):
         self.path, self.title = folder / CURVE, title
 
     def evaluated(self, report: EvaluationReport, history: Sequence[EvaluationReport]) -> None:
-        draw_curve(self.path, self.title, history)
+        with suppress(OSError):  # where there is no room, the next checkpoint says so; the next picture has it all
+            draw_curve(self.path, self.title, history)
 
 
 def draw_curve(path: Path, title: str, history: Sequence[EvaluationReport]) -> None:
